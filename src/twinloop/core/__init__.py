@@ -1,0 +1,1 @@
+"""The types that every stage shares."""

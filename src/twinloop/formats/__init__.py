@@ -1,0 +1,1 @@
+"""Readers of recordings: one file or folder a format, found by content."""
