@@ -1,0 +1,1 @@
+"""Benchmarks against peer libraries, in CPU seconds: `python -m benchmarks.NAME [--quick]`."""
