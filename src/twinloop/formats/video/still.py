@@ -266,9 +266,8 @@ def _compressed(data: memoryview[Any] | bytes, encoding: str) -> Pixels:
     head = bytes(data[:8])
     decoder = next((name for magic, name in _MAGIC if head.startswith(magic)), None)
     if decoder is None:
-        known = encoding.lower().split(";")[-1].split()[:1]
         raise UnreadableError(
-            f"an image that should be {known[0] if known else encoding!r} starts with {head!r}",
+            f"an image that should be {encoding!r} starts with {head!r}",
             expected="JPEG, PNG, WebP, TIFF or BMP, or a raw encoding",
         )
     context = cast("av.VideoCodecContext", av.CodecContext.create(decoder, "r"))
