@@ -1,0 +1,125 @@
+"""Raw source files, kept verbatim under their SHA-256 and never rewritten."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from twinloop.core.errors import UnreadableError
+from twinloop.store.objects import reporting_system_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from twinloop.store.objects import Objects
+
+_CHUNK = 4 << 20
+_NO_KERNEL_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file of a recording as it was taken in.
+
+    Attributes:
+        name: path relative to the recording's folder (the file's name for a single file).
+        sha256, size: of its content.
+        url: where it lay; the only place of the bytes when raw files are kept by reference.
+        copied: whether the store holds a copy in its blobs.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    url: str
+    copied: bool = True
+
+    @property
+    def place(self) -> str:
+        """A key of the store, or the absolute path of a referenced file."""
+        return blob_key(self.sha256) if self.copied else self.url
+
+
+def blob_key(sha256: str) -> str:
+    """Where a raw file lies in the store."""
+    return f"blobs/{sha256[:2]}/{sha256}"
+
+
+def hash_file(path: Path, progress: Callable[[int], None] | None = None) -> str:
+    """SHA-256 of a file, as 64 hex digits; `progress` gets the bytes of each step.
+
+    Raises:
+        UnreadableError: the system refuses to read it.
+    """
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(_CHUNK))
+    try:
+        with path.open("rb", buffering=0) as file:
+            while count := file.readinto(buffer):
+                digest.update(buffer[:count])
+                if progress:
+                    progress(count)
+    except OSError as error:
+        raise UnreadableError(
+            f"the system refuses to read it: {error.strerror}", where=str(path), fix="check the permissions"
+        ) from error
+    return digest.hexdigest()
+
+
+def recording_hash(files: Sequence[SourceFile]) -> str:
+    """The hash that a recording is known by.
+
+    A single file: its own SHA-256, whatever its name. Several: SHA-256 over the sorted lines
+    ``<sha256>  <name>``, as `sha256sum` prints them.
+    """
+    if len(files) == 1:
+        return files[0].sha256
+    lines = sorted(f"{file.sha256}  {file.name}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def keep_blob(objects: Objects, source: Path, sha256: str, staging: Path) -> None:
+    """Copy a file whose hash is known into the store, unless it is there.
+
+    The kernel copies (`copy_file_range`: shared extents where the file system has them).
+
+    Raises:
+        UnreadableError: the source changed since it was hashed, or cannot be read.
+        StoreError: the store cannot be written.
+    """
+    key = blob_key(sha256)
+    if objects.exists(key):
+        return
+    copy = staging / sha256
+    before = source.stat()
+    with reporting_system_errors(staging):
+        _copy(source, copy, before.st_size)
+    if copy.stat().st_size != before.st_size:
+        raise UnreadableError("the file changed while it was copied", where=str(source), fix=CHANGED_FIX)
+    objects.put_file(key, copy)
+
+
+CHANGED_FIX = "wait until its recorder is done with it and run the same command again"
+
+
+def _copy(source: Path, target: Path, size: int) -> None:
+    with source.open("rb", buffering=0) as reader, target.open("wb", buffering=0) as writer:
+        done = 0
+        try:
+            while done < size:
+                count = os.copy_file_range(reader.fileno(), writer.fileno(), min(size - done, 1 << 30))
+                if not count:
+                    return
+                done += count
+        except OSError as error:
+            if error.errno not in _NO_KERNEL_COPY or done:
+                raise
+            while done < size:
+                count = os.sendfile(writer.fileno(), reader.fileno(), done, min(size - done, 1 << 30))
+                if not count:
+                    return
+                done += count

@@ -1,0 +1,94 @@
+"""The registry: facts that people state of robots, rigs, tasks, operators, sites and consents; versioned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from twinloop.core.errors import StoreError, UnknownNameError, UsageError
+from twinloop.store.objects import encode_name
+from twinloop.store.revisions import Revisions
+from twinloop.store.writer import now, writer_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from twinloop.store.objects import Objects
+
+FOLDER = "registry"
+NOUNS = ("robots", "rigs", "tasks", "operators", "sites", "consents")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One revision of one registry entry: `data` is what was stated."""
+
+    noun: str
+    id: str
+    revision: int
+    at: str
+    by: str
+    data: dict[str, object]
+
+
+class RegistryOfFacts:
+    """Everything under ``registry/``."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def _revisions(self, noun: str, id: str) -> Revisions:
+        if noun not in NOUNS:
+            raise UnknownNameError("part of the registry", noun, NOUNS)
+        if not id.strip():
+            raise UsageError(f"an entry of {noun} needs a name")
+        return Revisions(self._objects, f"{FOLDER}/{noun}/{encode_name(id)}")
+
+    def state(self, noun: str, id: str, data: Mapping[str, object]) -> Fact:
+        """State facts of `id`; the next revision. Earlier ones stay."""
+        revisions = self._revisions(noun, id)
+        while True:
+            fact = Fact(noun, id, revisions.latest() + 1, now(), writer_name(), dict(data))
+            if revisions.commit(fact.revision, _encode(fact)):
+                return fact
+
+    def ensure(self, noun: str, id: str) -> bool:
+        """Make a first, empty entry if there is none. True: it is new."""
+        revisions = self._revisions(noun, id)
+        if revisions.latest():
+            return False
+        return revisions.commit(1, _encode(Fact(noun, id, 1, now(), writer_name(), {})))
+
+    def get(self, noun: str, id: str, revision: int | None = None) -> Fact:
+        """What was stated of `id`, last or at a revision.
+
+        Raises:
+            UnknownNameError: there is no such entry; near matches are named.
+        """
+        revisions = self._revisions(noun, id)
+        number = revision or revisions.latest()
+        if number not in revisions.numbers():
+            raise UnknownNameError(noun[:-1], id, (fact.id for fact in self.all(noun)))
+        return _decode(revisions.get(number), revisions.key(number))
+
+    def all(self, noun: str) -> list[Fact]:
+        """The last revision of every entry of `noun`."""
+        found = []
+        for name in self._objects.children(f"{FOLDER}/{noun}"):
+            revisions = Revisions(self._objects, f"{FOLDER}/{noun}/{name}")
+            if number := revisions.latest():
+                found.append(_decode(revisions.get(number), revisions.key(number)))
+        return found
+
+
+def _encode(fact: Fact) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(fact), indent=1) + b"\n"
+
+
+def _decode(data: bytes, key: str) -> Fact:
+    try:
+        return msgspec.json.decode(data, type=Fact)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"a registry entry is damaged: {error}", where=key) from None

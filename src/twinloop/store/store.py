@@ -1,0 +1,185 @@
+"""The store: made, found, opened; the door to sessions, episodes, registry and journal."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinloop.core.errors import StoreError, UsageError
+from twinloop.store.edits import EPISODE, apply_edits, edit_data
+from twinloop.store.journal import UNDO, Journal
+from twinloop.store.manifest import Manifests
+from twinloop.store.objects import LocalObjects, reporting_system_errors
+from twinloop.store.places import Places
+from twinloop.store.quarantine import Quarantine
+from twinloop.store.registry import RegistryOfFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from twinloop.core.session import Outcome
+    from twinloop.store.catalog import Catalog
+    from twinloop.store.journal import Entry
+    from twinloop.store.manifest import Manifest
+    from twinloop.store.objects import Objects
+    from twinloop.store.stored import StoredSession
+
+MARKER = "store.toml"
+FORMAT = 1
+ENVIRONMENT = "TWINLOOP_STORE"
+
+_TEMPLATE = f"""\
+# A twinloop store. Everything below this folder is twinloop's; `twinloop store fsck` checks it.
+format = {FORMAT}
+
+# Where the catalog lies; it is a cache that `twinloop store rebuild` makes anew.
+# catalog = "sqlite:////path/to/catalog.sqlite"
+"""
+
+
+class Store:
+    """A store in a folder.
+
+    Attributes:
+        root: the folder. objects, manifests, journal, registry, quarantine: its parts.
+        catalog: opened, and brought up to date, when first asked for.
+    """
+
+    def __init__(self, root: Path, settings: dict[str, object]) -> None:
+        self.root = root
+        self.settings = settings
+        self.objects: Objects = LocalObjects(root)
+        self.manifests = Manifests(self.objects)
+        self.journal = Journal(self.objects)
+        self.registry = RegistryOfFacts(self.objects)
+        self.quarantine = Quarantine(self.objects)
+
+    @classmethod
+    def create(cls, path: Path | str) -> Store:
+        """Make a store in a new or empty folder. A store that is there already is opened.
+
+        Raises:
+            UsageError: the folder holds something else. StoreError: it cannot be written.
+        """
+        root = Path(path).absolute()
+        if (root / MARKER).is_file():
+            return cls.open(root)
+        if root.exists() and not root.is_dir():
+            raise UsageError(
+                "there is a file of that name", where=str(root), expected="a folder, or nothing yet"
+            )
+        with reporting_system_errors(root):
+            if root.is_dir() and any(root.iterdir()):
+                raise UsageError(
+                    "the folder is not empty",
+                    where=str(root),
+                    expected="a new or empty folder: everything in a store is twinloop's",
+                    fix=f"twinloop init {root / 'store'}",
+                )
+            root.mkdir(parents=True, exist_ok=True)
+        LocalObjects(root).put(MARKER, _TEMPLATE.encode())
+        return cls.open(root)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Store:
+        """Open the store in a folder.
+
+        Raises:
+            StoreError: there is none, its settings are damaged, or it is of a later format.
+        """
+        root = Path(path).absolute()
+        marker = root / MARKER
+        try:
+            settings = tomllib.loads(marker.read_text())
+        except (FileNotFoundError, NotADirectoryError):
+            raise StoreError("there is no store", where=str(root), fix=f"twinloop init {root}") from None
+        except (OSError, ValueError) as error:
+            raise StoreError(f"the store's settings cannot be read: {error}", where=str(marker)) from error
+        format = settings.get("format")
+        if not isinstance(format, int) or format > FORMAT:
+            raise StoreError(
+                f"the store has format {format!r}",
+                where=str(marker),
+                expected=f"at most {FORMAT}",
+                fix="update twinloop",
+            )
+        return cls(root, settings)
+
+    @classmethod
+    def find(cls, given: Path | str | None = None) -> Store:
+        """The store that is meant: the given one, TWINLOOP_STORE's, or the nearest one up from here.
+
+        Raises:
+            StoreError: there is none.
+        """
+        if named := given or os.environ.get(ENVIRONMENT):
+            return cls.open(named)
+        here = Path.cwd()
+        for folder in (here, *here.parents):
+            if (folder / MARKER).is_file():
+                return cls.open(folder)
+        raise StoreError(
+            "no store was named, and none is in this folder or above it",
+            where=str(here),
+            expected=f"--store DIR, the environment variable {ENVIRONMENT}, or a folder with a {MARKER}",
+            fix="make one with `twinloop init DIR`",
+        )
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog, up to date with what was committed when it was first asked for."""
+        from twinloop.store.catalog import Catalog, local_catalog_url
+
+        url = str(self.settings.get("catalog") or local_catalog_url(self.root))
+        catalog = Catalog(url, self.objects, self.manifests, self.journal, self.registry)
+        catalog.open()
+        return catalog
+
+    def session(self, id: str) -> StoredSession:
+        """A session by its id, the start or end of it, or ``last``.
+
+        Raises:
+            StoreError: there is none. UsageError: several start so.
+        """
+        from twinloop.store.queries import resolve_session
+
+        session = resolve_session(self.catalog, id)
+        manifest = self.manifests.latest(session)
+        if manifest is None:
+            raise StoreError(f"the session {session} has no manifest", fix="run `twinloop store fsck`")
+        return self.read_manifest(manifest)
+
+    def read_manifest(self, manifest: Manifest) -> StoredSession:
+        """A revision of a session as a recording, with the edits of its episodes applied."""
+        from twinloop.store.stored import StoredSession
+
+        with self.catalog.reading() as connection:
+            entries = self.catalog.entries(connection, [episode.id for episode in manifest.episodes])
+        episodes = tuple(apply_edits(episode, entries) for episode in manifest.episodes)
+        return StoredSession(manifest, episodes, self.objects, Places(self.objects))
+
+    def edit_episodes(
+        self,
+        episodes: Sequence[str],
+        *,
+        outcome: Outcome | None = None,
+        instruction: str | None = None,
+        exclude: str | None = None,
+        include: bool = False,
+    ) -> tuple[Entry, ...]:
+        """Say something of episodes (by full id); journal entries that `undo` takes back."""
+        data = edit_data(outcome=outcome, instruction=instruction, exclude=exclude, include=include)
+        if not data:
+            raise UsageError("nothing to set", expected="--outcome, --instruction, --exclude or --include")
+        entries = self.journal.append(EPISODE, episodes, data)
+        self.catalog.sync()
+        return entries
+
+    def undo(self, command: str) -> tuple[Entry, ...]:
+        """Take back all entries of a command (by the command's id, or one entry's)."""
+        entries = self.journal.append(UNDO, [command], {})
+        self.catalog.sync()
+        return entries

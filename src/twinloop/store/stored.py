@@ -1,0 +1,364 @@
+"""A session of the store, read as a recording: checks, reports and exports run on it like on any file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from twinloop.core.errors import StoreError
+from twinloop.core.mapping import Feature
+from twinloop.core.mapping import Mapping as FeatureMapping
+from twinloop.core.recording import EpisodeSpan, Recording
+from twinloop.core.session import Session
+from twinloop.core.stream import Batch, Stream
+from twinloop.core.timeline import timeline_ns
+from twinloop.store.packs import PackReader
+from twinloop.store.reports import session_report
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from numpy.typing import NDArray
+    from pyarrow.parquet import ParquetFile
+
+    from twinloop.core.clock import ClockModel
+    from twinloop.core.finding import CheckReport
+    from twinloop.core.session import Episode
+    from twinloop.store.manifest import Manifest, RecordingEntry, SegmentFacts, StreamEntry
+    from twinloop.store.objects import Objects
+    from twinloop.store.places import Places
+
+#: Columns of a table that say where a sample's bulk bytes lie in its pack; never shown.
+OFFSET, LENGTH = "_offset", "_length"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A stream of one recording; `segments_before` counts the video segments of earlier parts."""
+
+    recording: RecordingEntry
+    entry: StreamEntry
+    segments_before: int = 0
+
+
+class StoredSession(Recording):
+    """A session as the store holds it.
+
+    Streams that one sitting's recordings share by name and that follow each other in time are one stream;
+    where they overlap, the later recording's is named ``<name>@<hash>``. Images lie in video segments; only
+    encodings that no lossless codec takes come as payload.
+
+    Attributes:
+        manifest: the revision that is read. session: its facts, episodes (edits applied), clock models.
+        mapping: the features of all its recordings.
+    """
+
+    def __init__(
+        self, manifest: Manifest, episodes: tuple[Episode, ...], objects: Objects, places: Places
+    ) -> None:
+        self.manifest = manifest
+        self._objects = objects
+        self._places = places
+        self._parts = _merge(manifest)
+        self.session = Session(
+            id=manifest.session,
+            facts=manifest.facts,
+            recordings=tuple(recording.hash for recording in manifest.recordings),
+            episodes=episodes,
+            clock_models=manifest.clock_models,
+        )
+        self.mapping = _merge_mappings(self._parts, manifest)
+        super().__init__(
+            objects.path(f"sessions/{manifest.session}"),
+            "twinloop",
+            files=tuple(places.find(artefact.key, check=False) for artefact in manifest.artefacts()),
+            streams={name: self._stream(name) for name in self._parts},
+            episodes=tuple(_span(episode) for episode in episodes),
+            metadata=_merge_metadata(manifest),
+            attachments=tuple(
+                replace(attachment, file=str(places.find(attachment.file, check=False)))
+                for recording in manifest.recordings
+                for attachment in recording.attachments
+            ),
+            calibration={
+                name: value
+                for recording in manifest.recordings
+                for name, value in recording.calibration.items()
+            },
+            notes=[note for recording in manifest.recordings for note in recording.notes],
+        )
+
+    @cached_property
+    def report(self) -> CheckReport:
+        """What the checks said when its recordings were taken in."""
+        return session_report(self._objects, self.manifest, str(self.path))
+
+    def segment_facts(self, stream: str) -> tuple[SegmentFacts, ...]:
+        """What is known of each of a stream's video segments, in the order of `Stream.segments`.
+
+        Empty where the segments are the source's own files, which were not looked into.
+        """
+        return tuple(fact for part in self._parts[stream] for fact in part.entry.segments)
+
+    def image_stats(self, stream: str) -> pa.Table:
+        """Histograms of sampled images: see `twinloop.store.image_stats`. Empty if there are none."""
+        tables = [
+            self._read_table(part.entry.image_stats.key)
+            for part in self._parts[stream]
+            if part.entry.image_stats
+        ]
+        return pa.concat_tables(tables) if tables else pa.table({})
+
+    def scan(
+        self,
+        streams: Collection[str] | None = None,
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        payload: bool = True,
+    ) -> Iterator[Batch]:
+        """All samples of the named streams, stream after stream: see `Recording.scan`.
+
+        Raises:
+            StoreError: an artefact is missing or damaged.
+        """
+        for name in self.check_names(streams):
+            stream = self.streams[name]
+            for part in self._parts[name]:
+                window = _Window(
+                    stream,
+                    self.manifest.clock_models,
+                    _later(start_ns, part.recording.start_ns),
+                    _earlier(end_ns, part.recording.end_ns),
+                )
+                yield from self._scan_part(stream, part, window, payload)
+
+    def _scan_part(self, stream: Stream, part: _Part, window: _Window, payload: bool) -> Iterator[Batch]:
+        pack = PackReader(self._places.find(part.entry.pack.key)) if payload and part.entry.pack else None
+        try:
+            for artefact in part.entry.tables:
+                for columns in self._row_groups(artefact.key, window):
+                    yield from _batches(stream, columns, part.segments_before, pack)
+        finally:
+            if pack:
+                pack.close()
+
+    def _row_groups(self, key: str, window: _Window) -> Iterator[pa.RecordBatch]:
+        with self._open_table(key) as file:
+            for number in range(file.num_row_groups):
+                if window.misses(file, number):
+                    continue
+                try:
+                    table = file.read_row_group(number, use_threads=False)
+                except (pa.ArrowException, OSError) as error:
+                    raise _damaged(key, error) from error
+                for columns in table.combine_chunks().to_batches():
+                    yield from window.cut(columns)
+
+    def _read_table(self, key: str) -> pa.Table:
+        with self._open_table(key) as file:
+            return file.read(use_threads=False)
+
+    def _open_table(self, key: str) -> ParquetFile:
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.ParquetFile(self._places.find(key))
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(key, error) from error
+
+    def _stream(self, name: str) -> Stream:
+        parts = self._parts[name]
+        first = parts[0].entry.stream
+        segments = [
+            replace(segment, file=str(self._places.find(segment.file, check=False)))
+            for part in parts
+            for segment in part.entry.stream.segments
+        ]
+        counts = [None if _is_cut(part) else part.entry.stream.count for part in parts]
+        return replace(
+            first,
+            name=name,
+            count=None if None in counts else sum(count or 0 for count in counts),
+            start_ns=min(
+                (p.entry.stream.start_ns for p in parts if p.entry.stream.start_ns is not None), default=None
+            ),
+            end_ns=max(
+                (p.entry.stream.end_ns for p in parts if p.entry.stream.end_ns is not None), default=None
+            ),
+            segments=tuple(segments),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The samples of a stream in [start_ns, end_ns) of its timeline."""
+
+    stream: Stream
+    models: tuple[ClockModel, ...]
+    start_ns: int | None
+    end_ns: int | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.start_ns is None and self.end_ns is None
+
+    def misses(self, file: ParquetFile, number: int) -> bool:
+        """Whether a row group certainly has nothing in the window: its time columns alone are read."""
+        if self.is_open:
+            return False
+        names = [name for name in ("stamp_ns", "publish_ns", "log_ns") if name in file.schema_arrow.names]
+        columns = file.read_row_group(number, columns=names, use_threads=False)
+        return not self.mask(columns).any()
+
+    def cut(self, columns: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows inside; none is empty."""
+        if self.is_open:
+            yield columns
+            return
+        mask = self.mask(columns)
+        if mask.all():
+            yield columns
+        elif mask.any():
+            yield columns.filter(pa.array(mask))
+
+    def mask(self, columns: pa.RecordBatch | pa.Table) -> NDArray[np.bool_]:
+        times = timeline_ns(self.stream, columns, self.models)
+        mask = np.ones(len(times), bool)
+        if self.start_ns is not None:
+            mask &= times >= self.start_ns
+        if self.end_ns is not None:
+            mask &= times < self.end_ns
+        return mask
+
+
+def _batches(
+    stream: Stream, columns: pa.RecordBatch, segments_before: int, pack: PackReader | None
+) -> Iterator[Batch]:
+    shown = columns
+    if OFFSET in columns.schema.names:
+        shown = columns.drop_columns([OFFSET, LENGTH])
+    if segments_before and "segment" in shown.schema.names:
+        place = shown.schema.get_field_index("segment")
+        moved = pc.add(shown.column("segment"), pa.scalar(segments_before, pa.int32()))
+        shown = shown.set_column(place, shown.schema.field(place), moved)
+    if pack is None:
+        yield Batch(stream.name, shown)
+        return
+    offsets = np.asarray(columns.column(OFFSET))
+    lengths = np.asarray(columns.column(LENGTH))
+    frames = pack.frame_of(offsets)
+    cuts = [0, *(np.flatnonzero(np.diff(frames)) + 1).tolist(), len(frames)]
+    for start, end in pairwise(cuts):
+        rows = slice(start, end)
+        yield Batch(stream.name, shown.slice(start, end - start), pack.payload(offsets[rows], lengths[rows]))
+
+
+def _merge(manifest: Manifest) -> dict[str, list[_Part]]:
+    parts: dict[str, list[_Part]] = {}
+    for recording in manifest.recordings:
+        for entry in recording.streams:
+            name = entry.stream.name
+            if name in parts and not _follows(parts[name], recording, entry):
+                name = f"{name}@{recording.hash[:8]}"
+            before = parts.setdefault(name, [])
+            if before and not _follows(before, recording, entry):
+                continue
+            count = sum(len(part.entry.stream.segments) for part in before)
+            before.append(_Part(recording, entry, count))
+    for name, found in parts.items():
+        parts[name] = sorted(found, key=lambda part: part.entry.stream.start_ns or 0)
+    return parts
+
+
+def _follows(before: list[_Part], recording: RecordingEntry, entry: StreamEntry) -> bool:
+    """Whether a stream goes on where others of its name do not reach: same layout, same clocks, no overlap."""
+    stream = entry.stream
+    for part in before:
+        other = part.entry.stream
+        if (other.kind, other.timeline, other.stamp_clock, other.log_clock, other.has_payload) != (
+            stream.kind,
+            stream.timeline,
+            stream.stamp_clock,
+            stream.log_clock,
+            stream.has_payload,
+        ):
+            return False
+        mine, theirs = _extent(recording, stream), _extent(part.recording, other)
+        if mine and theirs and mine[0] <= theirs[1] and theirs[0] <= mine[1]:
+            return False
+    return True
+
+
+def _extent(recording: RecordingEntry, stream: Stream) -> tuple[int, int] | None:
+    if stream.start_ns is None or stream.end_ns is None:
+        return None
+    start = _later(stream.start_ns, recording.start_ns)
+    end = _earlier(stream.end_ns, None if recording.end_ns is None else recording.end_ns - 1)
+    assert start is not None and end is not None
+    return (start, end) if start <= end else None
+
+
+def _is_cut(part: _Part) -> bool:
+    """Whether a split left some of this stream's samples to another session."""
+    extent = _extent(part.recording, part.entry.stream)
+    stream = part.entry.stream
+    return extent != (stream.start_ns, stream.end_ns) and stream.start_ns is not None
+
+
+def _merge_mappings(parts: dict[str, list[_Part]], manifest: Manifest) -> FeatureMapping:
+    """All recordings' features; of two with one name the earlier recording's holds."""
+    names = {
+        (part.recording.hash, part.entry.stream.name): name for name, found in parts.items() for part in found
+    }
+    features: dict[str, Feature] = {}
+    for recording in manifest.recordings:
+        for feature in recording.mapping.features:
+            stream = names.get((recording.hash, feature.stream), feature.stream)
+            features.setdefault(feature.name, replace(feature, stream=stream))
+    if not manifest.recordings:
+        return FeatureMapping()
+    return replace(manifest.recordings[0].mapping, features=tuple(features.values()))
+
+
+def _merge_metadata(manifest: Manifest) -> dict[str, str]:
+    if len(manifest.recordings) == 1:
+        return dict(manifest.recordings[0].metadata)
+    return {
+        f"{recording.name}/{name}": value
+        for recording in manifest.recordings
+        for name, value in recording.metadata.items()
+    }
+
+
+def _span(episode: Episode) -> EpisodeSpan:
+    return EpisodeSpan(
+        episode.index,
+        episode.start_ns,
+        episode.end_ns,
+        episode.instruction,
+        episode.outcome.value,
+        episode.attributes,
+    )
+
+
+def _damaged(key: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"an artefact cannot be read: {error}",
+        where=key,
+        fix="run `twinloop store fsck` to see what is damaged",
+    )
+
+
+def _later(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else max(a, b)
+
+
+def _earlier(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
