@@ -89,10 +89,15 @@ def find_reader(path: Path) -> Reader:
     Raises:
         UnreadableError: no reader knows it; the message says what its content looks like.
     """
+    from twinloop.formats.compressed import CompressedReader, is_compressed, unpacked_head
+
     head = read_head(path)
+    packed = is_compressed(head)
+    if packed:
+        head = unpacked_head(path, HEAD_BYTES)
     for _, reader in FORMATS:
         if reader.sniff(path, head):
-            return reader
+            return CompressedReader(reader) if packed else reader
     looks = "an empty file" if not head and path.is_file() else f"a file that starts with {head[:16]!r}"
     raise UnreadableError(
         f"no known format: it is {'a folder of nothing known' if path.is_dir() else looks}",
