@@ -24,10 +24,12 @@ class ReadOptions:
     Attributes:
         types_dir: folder of message definitions (``pkg/msg/Name.msg``) for bags that carry none.
         mapping: for formats that cannot be read without one (plain tables).
+        verify: compare the checksums that the format carries with the bytes, in every scan.
     """
 
     types_dir: Path | None = None
     mapping: Mapping | None = None
+    verify: bool = True
 
 
 class Reader(Protocol):

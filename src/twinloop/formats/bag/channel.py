@@ -39,7 +39,8 @@ class Sample:
 class Messages:
     """N messages of one channel in one buffer, in the file's order.
 
-    `buffer` (B,) uint8; `offset`, `length` (N,) int64 into it; `log_ns`, `publish_ns` (N,) int64.
+    `buffer` (B,) uint8; `offset`, `length` (N,) int64 into it; `log_ns`, `publish_ns`, `sequence` (N,)
+    int64, the latter two where the container has them.
     """
 
     buffer: NDArray[np.uint8]
@@ -47,6 +48,7 @@ class Messages:
     length: NDArray[np.int64]
     log_ns: NDArray[np.int64]
     publish_ns: NDArray[np.int64] | None = None
+    sequence: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -186,6 +188,8 @@ def to_batch(
     columns["log_ns"] = pa.array(log_ns)
     if messages.publish_ns is not None:
         columns["publish_ns"] = pa.array(messages.publish_ns if rows is None else messages.publish_ns[rows])
+    if messages.sequence is not None and "seq" not in columns:
+        columns["seq"] = pa.array(messages.sequence if rows is None else messages.sequence[rows])
     if channel.stream.kind is Kind.TRANSFORMS:
         index = np.arange(len(messages), dtype=np.int64) if rows is None else rows
         columns["message"] = pa.array(index + first_message)

@@ -1,0 +1,1 @@
+"""MCAP: a columnar reader over the container's own index (specification: https://mcap.dev/spec)."""
