@@ -1,0 +1,1 @@
+"""For tests of twinloop and of its plug-ins: synthetic recordings, planted defects, conformance suites."""
