@@ -22,6 +22,7 @@ from twinloop.formats.lerobot.recording import LeRobotRecording
 from twinloop.formats.lerobot.sizes import column_bytes
 from twinloop.formats.lerobot.streams import ROWS, TASK, kind_of, row_stream, stream_of
 from twinloop.formats.notes import Notes
+from twinloop.formats.parquet import PARQUET_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,14 +116,13 @@ def _first_schema(episodes: Sequence[EpisodeEntry], notes: Notes) -> pa.Schema:
     Raises:
         UnreadableError: none opens.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     paths = dict.fromkeys(episode.data for episode in episodes if episode.data is not None)
     for path in paths:
         try:
             return pq.read_schema(path, memory_map=True)
-        except (pa.ArrowException, OSError) as error:
+        except PARQUET_ERRORS as error:
             notes.add(Problem.CORRUPT, f"the data file does not open: {error}", Where(file=str(path)), None)
     raise UnreadableError(
         f"not one of {len(paths)} data files opens",
@@ -171,14 +171,13 @@ def _undeclared(field: pa.Field) -> FeatureInfo:
 
 def _measured_fps(path: Path, notes: Notes) -> float:
     """The median rate of the timestamps in one data file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         column = plain(pq.read_table(path, columns=["timestamp"]).column("timestamp").combine_chunks())
         steps = np.diff(np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
         steps = steps[np.isfinite(steps) & (steps > 0)]
-    except (pa.ArrowException, OSError, KeyError):
+    except PARQUET_ERRORS:
         steps = np.empty(0)
     if len(steps):
         return round(1.0 / float(np.median(steps)), 3)
@@ -196,7 +195,6 @@ def _encoding(root: Path, name: str, first: Path, embedded: bool) -> str:
         files = (root / "images" / name).rglob("frame*")
         suffix = next((f.suffix.lower().lstrip(".") for f in files), "png")
         return {"jpg": "jpeg", "tif": "tiff"}.get(suffix, suffix)
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from twinloop.formats.lerobot.images import picture_payload
@@ -204,7 +202,7 @@ def _encoding(root: Path, name: str, first: Path, embedded: bool) -> str:
     try:
         with pq.ParquetFile(first, memory_map=True) as file:
             batch = next(file.iter_batches(1, columns=[name]), None)
-    except (pa.ArrowException, OSError):
+    except PARQUET_ERRORS:
         return ""
     if batch is None or not batch.num_rows:
         return ""

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: A number of rows or episodes from here on is damage: a year at 30 Hz.
+_TOO_MANY = 10**9
+
+
+def believable(count: object) -> bool:
+    """Whether a declared number of rows, or of an episode, can be meant."""
+    return isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _TOO_MANY
+
+
 @dataclass(frozen=True, slots=True)
 class VideoPlace:
     """Where an episode's images of one camera lie: from `start_s` to `end_s` (None: the end) of `file`."""

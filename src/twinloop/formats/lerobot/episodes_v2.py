@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem
-from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace
+from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace, believable
 from twinloop.formats.notes import some
+from twinloop.formats.parquet import PARQUET_ERRORS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +23,9 @@ def episodes_v2(info: Info, files: DatasetFiles, cameras: tuple[str, ...], notes
     path = files.root / "meta" / "episodes.jsonl"
     declared: dict[int, dict[str, Any]] = {}
     for row, line in _json_lines(path, notes):
-        index = line.get("episode_index")
-        if isinstance(index, int) and index >= 0:
-            declared[index] = line
+        index: Any = line.get("episode_index")
+        if believable(index):
+            declared[int(index)] = line
         else:
             notes.add(Problem.BAD_VALUE, "a line without an episode_index", Where(file=str(path), row=row))
     unlisted = [number[0] for number in files.tables if len(number) == 1 and number[0] not in declared]
@@ -39,8 +40,10 @@ def episodes_v2(info: Info, files: DatasetFiles, cameras: tuple[str, ...], notes
         line = declared.get(index, {})
         numbers = {"episode_index": index, "episode_chunk": index // info.chunks_size}
         data = files.table(info.data_path, (index,), numbers)
-        length = line.get("length")
-        if not isinstance(length, int) or length < 0:
+        length: Any = line.get("length")
+        if not believable(length):
+            if line:
+                notes.add(Problem.BAD_VALUE, f"episode {index} has length {length!r}", Where(file=str(path)))
             length = rows_of(data, notes) if data else 0
         episodes.append(
             EpisodeEntry(
@@ -72,12 +75,11 @@ def tasks_v2(path: Path, notes: Notes) -> dict[int, str]:
 
 def rows_of(path: Path, notes: Notes) -> int:
     """Rows of a parquet file by its footer; 0, with a note, if it has none."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return int(pq.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError) as error:
+    except PARQUET_ERRORS as error:
         notes.add(Problem.CORRUPT, f"the parquet file does not open: {error}", Where(file=str(path)), None)
         return 0
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem
-from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace
+from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace, believable
+from twinloop.formats.parquet import PARQUET_ERRORS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,26 +60,24 @@ def _episode_rows(files: DatasetFiles, notes: Notes) -> list[dict[str, Any]]:
     for path in files.all:
         if path.suffix == ".parquet" and folder in path.parents:
             rows += _rows(path, notes)
-    return [row for row in rows if isinstance(row.get("episode_index"), int)]
+    return [row for row in rows if believable(row.get("episode_index"))]
 
 
 def _rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
     """The rows of a small table, statistics left out."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
             names = [name for name in file.schema_arrow.names if not name.startswith("stats/")]
             return list(file.read(columns=names).to_pylist())
-    except (pa.ArrowException, OSError) as error:
+    except PARQUET_ERRORS as error:
         notes.add(Problem.CORRUPT, f"the table does not open: {error}", Where(file=str(path)), None)
         return []
 
 
 def _counted_rows(files: DatasetFiles, notes: Notes) -> list[dict[str, Any]]:
     """Entries made from the column `episode_index` of the data files."""
-    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -86,7 +85,7 @@ def _counted_rows(files: DatasetFiles, notes: Notes) -> list[dict[str, Any]]:
     for number, path in sorted(files.tables.items()):
         try:
             column = pq.read_table(path, columns=["episode_index"]).column("episode_index")
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except PARQUET_ERRORS as error:
             notes.add(Problem.CORRUPT, f"the data file does not open: {error}", Where(file=str(path)), None)
             continue
         rows += [
@@ -101,11 +100,12 @@ def _entry(row: dict[str, Any], info: Info, files: DatasetFiles, cameras: tuple[
     number = _number(row, "data") or row.get("file")
     tasks = row.get("tasks")
     videos = {key: _place(row, key, info, files) for key in cameras}
-    length = row.get("length")
-    if not isinstance(length, int) or length < 0:
-        first, last = row.get("dataset_from_index"), row.get("dataset_to_index")
-        known = isinstance(first, int) and isinstance(last, int)
-        length = max(0, last - first) if known else 0  # type: ignore[operator]
+    length: Any = row.get("length")
+    if not believable(length):
+        first: Any = row.get("dataset_from_index")
+        last: Any = row.get("dataset_to_index")
+        known = isinstance(first, int) and isinstance(last, int) and believable(last - first)
+        length = last - first if known else 0
     return EpisodeEntry(
         index=int(row["episode_index"]),
         length=length,

@@ -184,7 +184,8 @@ def _feature(name: str, entry: Mapping[str, Any]) -> FeatureInfo:
     shape = entry.get("shape")
     sizes = tuple(s for s in shape if isinstance(s, int)) if isinstance(shape, list | tuple) else (1,)
     names = flat_names(entry.get("names"))
-    video = {**(entry.get("video_info") or {}), **(entry.get("info") or {})}
+    said = [entry.get(key) for key in ("video_info", "info")]
+    video = {key: value for part in said if isinstance(part, dict) for key, value in part.items()}
     feature = FeatureInfo(
         name=name,
         dtype=str(entry.get("dtype", "")),

@@ -18,6 +18,7 @@ from twinloop.formats.lerobot.language import PersistentLanguage, TaskWords, eve
 from twinloop.formats.lerobot.rows import Bases, Rows, rows_of_batch
 from twinloop.formats.lerobot.streams import ROWS, TASK
 from twinloop.formats.notes import some
+from twinloop.formats.parquet import PARQUET_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -147,7 +148,7 @@ class LeRobotRecording(Recording):
                             self._note,
                         )
                         at += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
+        except PARQUET_ERRORS as error:
             lost = sum(episode.length for episode in episodes) - at
             self._note.add(
                 Problem.CORRUPT,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from twinloop.formats.parquet import PARQUET_ERRORS
+
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
@@ -15,7 +17,6 @@ _MOST_FILES = 512
 
 def column_bytes(paths: Collection[Path]) -> Counter[str]:
     """Compressed bytes of each column over all files; empty for very many files."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     sizes: Counter[str] = Counter()
@@ -24,7 +25,7 @@ def column_bytes(paths: Collection[Path]) -> Counter[str]:
     for path in paths:
         try:
             footer = pq.read_metadata(path, memory_map=True)
-        except (pa.ArrowException, OSError):
+        except PARQUET_ERRORS:
             continue  # noted where its rows are read
         names = footer.schema.to_arrow_schema().names
         leaves = [_owner(footer.schema.column(i).path, names) for i in range(footer.num_columns)]
