@@ -1,0 +1,1 @@
+"""Measurements that several rules share, each made once, in one pass, in memory that stays flat."""

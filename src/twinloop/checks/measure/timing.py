@@ -1,0 +1,277 @@
+"""How a stream's samples lie in time: period, jitter, long intervals, order, repeats. One pass, flat memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from twinloop.checks.measure.bounded import PlaceList, Places, StridedSample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_BLOCK = 16_384  # samples that are looked at together
+_HELD_BACK = 2_048  # newest samples kept for the next block: late ones may still come before them
+_BEFORE = 3  # intervals before a long one in which an early sample may explain it
+_LONGEST = 2_048  # long intervals kept
+_INTERESTING = 1.2  # intervals from this many periods on are candidates for gaps
+
+
+@dataclass(frozen=True, slots=True)
+class LongIntervals:
+    """The longest intervals between neighbouring samples, in order of time.
+
+    Attributes:
+        row: (L,) the sample that ends each. start_ns, end_ns: (L,) the two samples' times.
+        excess: (L,) periods that are missing there on balance: an interval of 2 periods that is followed by
+            regular ones misses 1; one that is made up for by short ones (a late sample, a queue that is
+            emptied at once) misses 0.
+        lost_seq: (L,) samples missing by the producer's own count; -1 where it does not count.
+    """
+
+    row: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    excess: NDArray[np.float64]
+    lost_seq: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def length_ns(self) -> NDArray[np.int64]:
+        """Length of each interval."""
+        return self.end_ns - self.start_ns
+
+    def where(self, keep: NDArray[np.bool_]) -> LongIntervals:
+        """The chosen ones."""
+        return LongIntervals(
+            self.row[keep], self.start_ns[keep], self.end_ns[keep], self.excess[keep], self.lost_seq[keep]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How the samples of a stream (or of one episode of it) lie in time.
+
+    Attributes:
+        count: samples with a time. first_ns, last_ns: the earliest and the latest.
+        period_ns: median of the intervals between neighbours in time; 0 with fewer than two samples.
+        intervals_ns: (I,) positive intervals, all or evenly strided ones, in order of time.
+        long: candidates for gaps. backwards: samples earlier than the one before them in the file
+            (`start_ns` theirs, `end_ns` of the one before). repeated: samples at the time of another.
+        off_grid: of times on a declared grid, (largest distance from it in ns, row, time); None: no grid.
+    """
+
+    count: int
+    first_ns: int
+    last_ns: int
+    period_ns: float
+    intervals_ns: NDArray[np.float64]
+    long: LongIntervals
+    backwards: Places
+    repeated: Places
+    off_grid: tuple[float, int, int] | None
+
+    @property
+    def span_ns(self) -> int:
+        """From the earliest to the latest sample."""
+        return self.last_ns - self.first_ns
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean interval; 0 with fewer than two samples."""
+        return self.span_ns / (self.count - 1) if self.count > 1 else 0.0
+
+    @property
+    def steadiness(self) -> float:
+        """Share of the intervals within half a period of the period: 1 for a clockwork, less for events."""
+        if not len(self.intervals_ns):
+            return 0.0
+        near = np.abs(self.intervals_ns - self.period_ns) <= 0.5 * self.period_ns
+        return float(near.mean()) * len(self.intervals_ns) / (len(self.intervals_ns) + self._repeats_in_sample)
+
+    @property
+    def _repeats_in_sample(self) -> float:
+        positive = max(self.count - 1 - self.repeated.total, 1)
+        return self.repeated.total * len(self.intervals_ns) / positive
+
+    @property
+    def regular_intervals_ns(self) -> NDArray[np.float64]:
+        """The intervals without those that are gaps or their making-up.
+
+        Left out are intervals near 2, 3, ... periods (lost samples) and, unless they are over 5 % of all,
+        others beyond half a period from the period (stalls and the bursts after them).
+        """
+        intervals = self.intervals_ns
+        if not len(intervals) or self.period_ns <= 0:
+            return intervals
+        periods = intervals / self.period_ns
+        lost = (periods > 1.5) & (np.abs(periods - np.rint(periods)) < 0.25)
+        rest = intervals[~lost]
+        inner = np.abs(rest - self.period_ns) <= 0.5 * self.period_ns
+        return rest[inner] if inner.mean() >= 0.95 else rest
+
+    @property
+    def jitter_ns(self) -> float:
+        """Standard deviation of the regular intervals."""
+        regular = self.regular_intervals_ns
+        return float(regular.std()) if len(regular) > 1 else 0.0
+
+    def gap_limit_ns(self, periods: float) -> float:
+        """From which length on an interval is a gap: `periods`, more where the stream's own jitter is large.
+
+        Six standard deviations beyond the period keep an honest but uneven stream free of alarms; an
+        unsteady stream (under 80 % of its intervals near the period) gets twice its 99th percentile.
+        """
+        limit = max(periods * self.period_ns, self.period_ns + 6 * self.jitter_ns)
+        if self.steadiness < 0.8 and len(self.intervals_ns):
+            limit = max(limit, 2 * float(np.quantile(self.intervals_ns, 0.99)))
+        return limit
+
+
+class TimingMeter:
+    """Measures a `Timing` from times that come block by block.
+
+    Args:
+        rate_hz: of the grid that the times are said to lie on; None: they are on no grid.
+    """
+
+    def __init__(self, rate_hz: float | None = None) -> None:
+        self.rate_hz = rate_hz
+        self._waiting: list[NDArray[np.int64]] = []  # (3, N): time, row, seq
+        self._waiting_size = 0
+        self._newest_raw: int | None = None
+        self._held = np.empty((3, 0), np.int64)  # sorted by time; the first `_done` intervals are counted
+        self._done = 0
+        self._count = 0
+        self._first = 0
+        self._last = 0
+        self._sample = StridedSample()
+        self._long: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+        self._backwards = PlaceList()
+        self._repeated = PlaceList()
+        self._off_grid = (0.0, 0, 0)
+        self._origin: int | None = None
+
+    def add(self, times: NDArray[np.int64], rows: NDArray[np.int64], seq: NDArray[np.int64] | None) -> None:
+        """Take in samples in the file's order: times, row numbers and, where there is one, the count (N,)."""
+        if not len(times):
+            return
+        if seq is None:
+            seq = np.full(len(times), -1, np.int64)
+        self._waiting.append(np.stack([times, rows, seq]))
+        self._waiting_size += len(times)
+        if self._waiting_size >= _BLOCK:
+            self._look(_HELD_BACK)
+
+    def finish(self) -> Timing:
+        """The measurement; nothing more can be added."""
+        self._look(0)
+        intervals = self._sample.values()
+        numbers, excess = self._longest()
+        return Timing(
+            count=self._count,
+            first_ns=self._first,
+            last_ns=self._last,
+            period_ns=float(np.median(intervals)) if len(intervals) else 0.0,
+            intervals_ns=intervals,
+            long=LongIntervals(numbers[0], numbers[1], numbers[2], excess, numbers[3]),
+            backwards=self._backwards.places(),
+            repeated=self._repeated.places(),
+            off_grid=None if self.rate_hz is None else self._off_grid,
+        )
+
+    def _look(self, hold: int) -> None:
+        fresh = np.concatenate(self._waiting, axis=1) if self._waiting else np.empty((3, 0), np.int64)
+        self._waiting, self._waiting_size = [], 0
+        if fresh.shape[1]:
+            self._look_at_order(fresh)
+            self._look_at_grid(fresh)
+        known = np.concatenate([self._held, fresh], axis=1)
+        if (known[0, 1:] < known[0, :-1]).any():
+            known = known[:, np.argsort(known[0], kind="stable")]
+        end = known.shape[1] - hold
+        if end - 1 > self._done:
+            self._look_at_intervals(known, self._done, end - 1)
+            keep = max(end - 1 - _BEFORE, 0)
+            self._held, self._done = known[:, keep:], end - 1 - keep
+        else:
+            self._held = known
+
+    def _look_at_order(self, fresh: NDArray[np.int64]) -> None:
+        times, rows = fresh[0], fresh[1]
+        if self._count:
+            self._first, self._last = min(self._first, int(times.min())), max(self._last, int(times.max()))
+        else:
+            self._first, self._last = int(times.min()), int(times.max())
+        self._count += len(times)
+        before = np.concatenate([[times[0] if self._newest_raw is None else self._newest_raw], times[:-1]])
+        back = np.flatnonzero(times < before)
+        self._backwards.add(rows[back], times[back], before[back])
+        self._newest_raw = int(times[-1])
+
+    def _look_at_grid(self, fresh: NDArray[np.int64]) -> None:
+        if not self.rate_hz:
+            return
+        if self._origin is None:
+            self._origin = int(fresh[0, 0])
+        since = (fresh[0] - self._origin).astype(np.float64)
+        distance = np.abs(since - np.rint(since * self.rate_hz / 1e9) * 1e9 / self.rate_hz)
+        worst = int(distance.argmax())
+        if distance[worst] > self._off_grid[0]:
+            self._off_grid = (float(distance[worst]), int(fresh[1, worst]), int(fresh[0, worst]))
+
+    def _look_at_intervals(self, known: NDArray[np.int64], begin: int, end: int) -> None:
+        """Intervals begin..end-1 of the sorted samples; interval i is between samples i and i + 1."""
+        times, rows, seq = known
+        intervals = np.diff(times)
+        new = intervals[begin:end]
+        same = begin + np.flatnonzero(new == 0)
+        self._repeated.add(rows[same + 1], times[same + 1], times[same + 1])
+        positive = new[new > 0]
+        self._sample.add(positive)
+        if not len(positive):
+            return
+        period = float(np.median(positive))
+        long = begin + np.flatnonzero(new > _INTERESTING * period)
+        if not len(long):
+            return
+        if len(long) > _LONGEST:
+            long = np.sort(long[np.argpartition(intervals[long], -_LONGEST)[-_LONGEST:]])
+        counted = np.where((seq[long] >= 0) & (seq[long + 1] > seq[long]), seq[long + 1] - seq[long] - 1, -1)
+        excess = _excess(intervals, long, period)
+        dropped = np.maximum(rows[long + 1] - rows[long] - 1, 0)
+        numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted])
+        self._long.append((numbers, excess - dropped))
+        if sum(len(part[1]) for part in self._long) > 4 * _LONGEST:
+            self._long = [self._longest()]
+
+    def _longest(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        if not self._long:
+            return np.empty((4, 0), np.int64), np.empty(0)
+        numbers = np.concatenate([part[0] for part in self._long], axis=1)
+        excess = np.concatenate([part[1] for part in self._long])
+        if len(excess) > _LONGEST:
+            longest = np.argpartition(numbers[2] - numbers[1], -_LONGEST)[-_LONGEST:]
+            numbers, excess = numbers[:, longest], excess[longest]
+        order = np.argsort(numbers[1], kind="stable")
+        return numbers[:, order], excess[order]
+
+
+def _excess(intervals: NDArray[np.int64], long: NDArray[np.int64], period: float) -> NDArray[np.float64]:
+    """Periods that are missing at each long interval once its neighbours' shortness is credited to it.
+
+    Looked at are 3 intervals before and as many after as the interval has periods, plus 2; other long
+    intervals among them count as regular. The sum telescopes to the distance of two samples, so that
+    jitter does not add up over the window.
+    """
+    periods = intervals / period
+    deviation = np.where(periods < 1.5, periods - 1, 0.0)
+    running = np.concatenate([[0.0], np.cumsum(deviation)])
+    after = np.minimum(long + 3 + np.ceil(periods[long]).astype(np.int64), len(intervals))
+    before = np.maximum(long - _BEFORE, 0)
+    own = periods[long] - 1
+    return own + (running[after] - running[long + 1]) + (running[long] - running[before])

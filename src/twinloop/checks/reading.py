@@ -1,0 +1,46 @@
+"""Turning what a reader noted while reading into findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twinloop.checks.rule import Broken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from twinloop.checks.subject import RecordingSubject
+    from twinloop.core.finding import Severity
+    from twinloop.core.recording import Problem
+
+_LISTED = 50
+
+
+def broken_by_notes(
+    subject: RecordingSubject, problem: Problem, fix: str, severity: Severity | None = None
+) -> Iterator[Broken]:
+    """A finding for each of the reader's notes of one problem; beyond 50 they are counted in a last one."""
+    notes = [note for note in subject.notes if note.problem is problem]
+    for note in notes[:_LISTED]:
+        yield Broken(
+            message=note.message,
+            fix=fix,
+            severity=severity,
+            stream=note.where.stream,
+            start_ns=note.where.time_ns,
+            value=None if note.lost is None else float(note.lost),
+            limit=0.0,
+            unit="sample",
+            where=note.where,
+        )
+    if rest := notes[_LISTED:]:
+        known = sum(note.lost or 0 for note in rest)
+        yield Broken(
+            message=f"{len(rest)} more places like these, with {known} samples known to be lost",
+            fix=fix,
+            severity=severity,
+            value=float(len(rest)),
+            limit=0.0,
+            unit="place",
+            where=rest[0].where,
+        )

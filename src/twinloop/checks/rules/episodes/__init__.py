@@ -1,0 +1,1 @@
+"""EPI: is an episode worth learning from?"""

@@ -1,0 +1,1 @@
+"""SIG: are the numbers those of a working sensor?"""

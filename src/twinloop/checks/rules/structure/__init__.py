@@ -1,0 +1,1 @@
+"""STR: is everything there, and is it what it claims to be?"""

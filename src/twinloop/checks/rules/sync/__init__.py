@@ -1,0 +1,1 @@
+"""SYN: do streams fit together in time?"""

@@ -1,0 +1,1 @@
+"""TIM: do the samples of a stream come when they should?"""

@@ -1,0 +1,1 @@
+"""VID: do images and rows belong together?"""
