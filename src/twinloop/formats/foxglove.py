@@ -81,18 +81,21 @@ def shape(recipe: Recipe | None, flat: Flat) -> tuple[dict[str, pa.Array], NDArr
         flat, rows = _unnest(flat, recipe.rows)
     made: dict[str, pa.Array] = {}
     layout = {column.name.rstrip("?"): column for column in LAYOUTS[recipe.kind]}
+    used = recipe.used
     for name, source in recipe.columns.items():
-        array = source(flat)
-        if array is None:
-            continue
         wanted = arrow_type(layout[name].type) if name in layout else pa.int64() if name == "stamp_ns" else None
-        made[name] = array if wanted is None or array.type == wanted else array.cast(wanted, safe=False)
+        try:
+            array = source(flat)
+            if array is not None:
+                made[name] = array if wanted in (None, array.type) else array.cast(wanted, safe=False)
+        except (pa.ArrowException, TypeError, ValueError):
+            used = ()  # the fields are of other types than the schema's: all are kept as they are
     for name, column in layout.items():
         if name not in made and not column.name.endswith("?") and name != "message":
             made[name] = pa.nulls(flat.count, arrow_type(column.type))
     if recipe.kind is Kind.TRANSFORMS:
         made["message"] = pa.array(np.arange(flat.count) if rows is None else rows)
-    rest = {path: array for path, array in flat.columns.items() if not _is_used(path, recipe.used)}
+    rest = {path: array for path, array in flat.columns.items() if not _is_used(path, used)}
     return _named(rest, made), rows
 
 
@@ -165,10 +168,16 @@ def _is_used(path: str, used: tuple[str, ...]) -> bool:
 
 def _unnest(flat: Flat, rows: str) -> tuple[Flat, NDArray[np.int64]]:
     """The elements of the repeated field `rows` as rows, and the message of each."""
-    inside = {path: array for path, array in flat.columns.items() if path.startswith(f"{rows}.")}
-    if not inside:
+    lists = {
+        path: pc.list_parent_indices(array)
+        for path, array in flat.columns.items()
+        if path.startswith(f"{rows}.") and pa.types.is_list(array.type)
+    }
+    if not lists:
         return Flat({}, 0), np.empty(0, np.int64)
-    parent = np.asarray(pc.list_parent_indices(next(iter(inside.values()))), np.int64)
+    parents = next(iter(lists.values()))
+    inside = {path: flat.columns[path] for path, indices in lists.items() if indices.equals(parents)}
+    parent = np.asarray(parents, np.int64)
     columns = {path.removeprefix(f"{rows}."): array.flatten() for path, array in inside.items()}
     outside = {path: array.take(pa.array(parent)) for path, array in flat.columns.items() if path not in inside}
     return Flat(outside | columns, len(parent)), parent
