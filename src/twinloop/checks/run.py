@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ def check(
     ignore: Collection[str] = (),
     profile: Profile | None = None,
     observed: dict[str, Observed] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> CheckReport:
     """What the rules say of a recording (or of a stored session, which is one).
 
@@ -50,6 +51,7 @@ def check(
         select, ignore: codes, names or families of rules; None: all.
         profile: limits and severities; None: the default profile.
         observed: what an `Observer` saw with the same episodes and clock models; None: the recording is read.
+        progress: called with the share of the samples that are read.
 
     Raises:
         UnknownNameError: `select` or the profile names no rule.
@@ -60,7 +62,7 @@ def check(
     rules = [rule for rule in choose_rules(select, ignore) if profile.enabled(rule)]
     mapping, spans = _mapping_and_spans(recording, mapping, episodes)
     if observed is None:
-        observed = observe(recording, spans, clock_models)
+        observed = observe(recording, spans, clock_models, progress)
     run = _Run(rules, profile)
     features = EpisodeFeatures(recording, mapping, observed, clock_models, wanted=run.needs(_NEED_FEATURES))
     by_index = {episode.index: episode for episode in episodes or ()}

@@ -21,7 +21,7 @@ from twinloop.core.kinds import TIME_COLUMNS, Kind, StampSource
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -106,12 +106,24 @@ class Observer:
 
 
 def observe(
-    recording: Recording, spans: Sequence[Span] = (), models: tuple[ClockModel, ...] = ()
+    recording: Recording,
+    spans: Sequence[Span] = (),
+    models: tuple[ClockModel, ...] = (),
+    progress: Callable[[float], None] | None = None,
 ) -> dict[str, Observed]:
-    """Read a recording once, bulk bytes left out, and measure all streams."""
+    """Read a recording once, bulk bytes left out, and measure all streams.
+
+    Args:
+        progress: called with the share of samples that are read, where the index declares their number.
+    """
     observer = Observer(recording, spans, models)
+    expected = sum(stream.count or 0 for stream in recording.streams.values())
+    read = 0
     for batch in recording.scan(payload=False):
         observer.add(batch)
+        read += len(batch)
+        if progress and expected:
+            progress(min(read / expected, 1.0))
     return observer.finish()
 
 

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from twinloop.checks.commands import CommandPair
-    from twinloop.checks.measure.lag import ElementLag, Lag
+    from twinloop.checks.measure.lag import Lag
     from twinloop.checks.subject import EpisodeSubject
 
 _SURE = 0.5
@@ -109,7 +109,7 @@ def _measured(subject: EpisodeSubject, pair: CommandPair, lag: Lag, limits: Limi
         message = f"commands lead the state by {duration(lag.lag_ns)} ({steps}) {both}"
     times = pair.state[0]
     return Broken(
-        message=message + _extremes(lag.clear_elements),
+        message=message + _extremes(lag),
         fix="find what delays; for training, shift the action by the lag if it is constant",
         severity=severity,
         stream=pair.streams,
@@ -123,10 +123,13 @@ def _measured(subject: EpisodeSubject, pair: CommandPair, lag: Lag, limits: Limi
     )
 
 
-def _extremes(elements: tuple[ElementLag, ...]) -> str:
-    if len(elements) < 2:
+def _extremes(lag: Lag) -> str:
+    """The joints with the shortest and the longest lag, where they differ by over a step."""
+    if len(lag.clear_elements) < 2:
         return ""
-    least = min(elements, key=lambda element: element.lag_ns)
-    most = max(elements, key=lambda element: element.lag_ns)
+    least = min(lag.clear_elements, key=lambda element: element.lag_ns)
+    most = max(lag.clear_elements, key=lambda element: element.lag_ns)
+    if most.lag_ns - least.lag_ns <= lag.step_ns:
+        return ""
     slowest = f"{duration(most.lag_ns)} ({most.name})"
     return f"; joint by joint from {duration(least.lag_ns)} ({least.name}) to {slowest}"

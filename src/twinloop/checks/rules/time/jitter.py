@@ -94,7 +94,8 @@ def _uneven(stream: Stream, timing: Timing, limit_ns: float) -> Broken:
     return Broken(
         message=(
             f"intervals scatter by {duration(timing.jitter_ns)} ({part} of the period), "
-            f"from {duration(intervals.min())} to {duration(intervals.max())}; median {duration(timing.period_ns)}{mean}"
+            f"from {duration(intervals.min())} to {duration(intervals.max())}; "
+            f"median {duration(timing.period_ns)}{mean}"
         ),
         fix=_FIX,
         stream=stream.name,

@@ -1,0 +1,164 @@
+"""`twinloop check`: what the rules say of a recording or a stored session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from twinloop.checks.profile import Profile
+    from twinloop.core.finding import CheckReport, Severity
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("check")(check)
+
+
+def check(
+    what: Annotated[str, typer.Argument(metavar="PATH|ID", help="A recording, or a session of the store.")],
+    format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    fail_on: Annotated[
+        str,
+        typer.Option("--fail-on", help="Exit with 1 at this severity or worse: error, warning, info, never."),
+    ] = "error",
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", help="Codes, names or families: TIM004, gap, TIM. Repeatable."),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", help="Rules to leave out, likewise.")] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="default, strict, or a TOML file of limits.")
+    ] = "default",
+    mapping: Annotated[
+        Path | None, typer.Option("--mapping", help="What is state and action; default: proposed.")
+    ] = None,
+    types: Annotated[
+        Path | None, typer.Option("--types", help="Folder of message definitions, for bags without them.")
+    ] = None,
+    store: Annotated[Path | None, typer.Option("--store", help="The store that a session's ID is of.")] = None,
+    all: Annotated[
+        bool, typer.Option("--all", help="List every place, not the first five of each rule.")
+    ] = False,
+) -> None:
+    """Find what is wrong with a recording, and where.
+
+    Exit codes: 0 nothing at or above --fail-on; 1 something; 2 usage; 3 unreadable; 4 a rule crashed.
+    """
+    from twinloop.checks.profile import load_profile
+    from twinloop.core.errors import UnknownNameError
+
+    form = "json" if json else format
+    for kind, word, known in (
+        ("format", form, ["text", "json"]),
+        ("severity", fail_on, ["error", "warning", "info", "never"]),
+    ):
+        if word not in known:
+            raise UnknownNameError(kind, word, known)
+    limits = load_profile(profile)
+    report = _run(what, mapping, types, store, _words(select), _words(ignore) or [], limits)
+    _show(report, form, all)
+    if report.failed:
+        raise typer.Exit(4)
+    if fail_on != "never" and report.at_least(_severity(fail_on)):
+        raise typer.Exit(1)
+
+
+def _run(
+    what: str,
+    mapping: Path | None,
+    types: Path | None,
+    store: Path | None,
+    select: list[str] | None,
+    ignore: list[str],
+    profile: Profile,
+) -> CheckReport:
+    """Check a path if there is one of this name, else a session of the store."""
+    from twinloop.checks.run import check as check_recording
+    from twinloop.core.mapping import load_mapping
+    from twinloop.formats.reader import ReadOptions, open_recording
+
+    given = load_mapping(mapping) if mapping else None
+    if Path(what).exists() or _is_path(what):
+        recording = open_recording(what, ReadOptions(types_dir=types, mapping=given))
+        with recording, _Progress() as progress:
+            return check_recording(
+                recording, mapping=given, select=select, ignore=ignore, profile=profile, progress=progress
+            )
+    from twinloop.store.store import Store
+
+    with Store.find(store).session(what) as stored, _Progress() as progress:
+        return check_recording(
+            stored,
+            mapping=given or stored.mapping,
+            episodes=stored.session.episodes,
+            session=stored.session.id,
+            clock_models=stored.session.clock_models,
+            select=select,
+            ignore=ignore,
+            profile=profile,
+            progress=progress,
+        )
+
+
+class _Progress:
+    """A bar on standard error, on a terminal only; called with the share that is done."""
+
+    def __enter__(self) -> Callable[[float], None]:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        console = Console(stderr=True)
+        self.bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+        self.bar.start()
+        task = self.bar.add_task("checking", total=1.0)
+        return lambda done: self.bar.update(task, completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+
+def _show(report: CheckReport, form: str, all: bool) -> None:
+    following = f"next: {_next(report)}"
+    if form == "json":
+        from twinloop.checks.render.json import render_json
+
+        typer.echo(render_json(report))
+        typer.echo(following, err=True)
+        return
+    from rich.console import Console
+
+    from twinloop.checks.render.text import LISTED, print_report
+
+    console = Console()
+    print_report(report, console, listed=None if all else LISTED)
+    console.print(following, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _next(report: CheckReport) -> str:
+    if report.findings and report.findings[0].severity.value != "info":
+        return f"twinloop explain {report.findings[0].code}"
+    if report.session:
+        return f"twinloop report {report.session} -o report.html"
+    return f"twinloop ingest {report.path}"
+
+
+def _is_path(what: str) -> bool:
+    """Whether a word looks like a path rather than the id of a session."""
+    return "/" in what or "\\" in what or "." in what
+
+
+def _words(given: list[str] | None) -> list[str] | None:
+    """Options that may be repeated or hold several words with commas between."""
+    return [word for part in given for word in part.split(",") if word] if given else None
+
+
+def _severity(word: str) -> Severity:
+    from twinloop.core.finding import Severity
+
+    return Severity(word)
