@@ -23,12 +23,14 @@ class ReadOptions:
 
     Attributes:
         types_dir: folder of message definitions (``pkg/msg/Name.msg``) for bags that carry none.
-        mapping: for formats that cannot be read without one (plain tables).
+        mapping: for formats that cannot be read without one.
+        table_mapping: a mapping file for a plain table (see the format `table`) that does not lie beside it.
         verify: compare the checksums that the format carries with the bytes, in every scan.
     """
 
     types_dir: Path | None = None
     mapping: Mapping | None = None
+    table_mapping: Path | None = None
     verify: bool = True
 
 
