@@ -207,6 +207,11 @@ class ChunkIndex:
     stored: int
     uncompressed_size: int
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file has fewer bytes of it than it stores."""
+        return self.length < PREFIX.size + ChunkHeader.LEAST + self.stored
+
     @classmethod
     def parse(cls, data: Bytes) -> ChunkIndex:
         fields = _Fields(data)

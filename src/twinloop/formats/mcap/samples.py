@@ -98,8 +98,10 @@ def _of_region(
             sample = _message_at(tape, place, region.end, channel)
             if sample is not None:
                 found[channel] = sample
-    if last or any(place is not None for place in places.values()):
+    if any(place is not None for place in places.values()):
         return found, 0
+    if last and region.end - region.offset > budget:
+        return {}, 0
     end = min(region.end, region.offset + budget)
     return _walked(tape, end, wanted, last, region.offset), end - region.offset
 

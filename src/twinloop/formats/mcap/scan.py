@@ -93,11 +93,7 @@ class Scan:
         for part in self.contents.parts():
             if not self._may_hold(part):
                 continue
-            if (
-                isinstance(part, ChunkIndex)
-                and part.uncompressed_size <= LARGEST_CHUNK
-                and plausible_size(part)
-            ):
+            if isinstance(part, ChunkIndex) and _fits_memory(part):
                 if not group.has_room(part.uncompressed_size):
                     yield from self._decoded(group)
                     group = _Group()
@@ -188,8 +184,7 @@ class Scan:
             reason = tape.failure or f"it holds {tape.produced} bytes, not the {size} that it declares"
             message = f"the chunk does not decompress whole ({reason}); its first {found} messages are given"
             lost = None if declared is None else max(declared - found, 0)
-            cut = chunk.offset + chunk.length >= self.source.size
-            self.notes.add(Problem.TRUNCATED if cut else Problem.CORRUPT, message, where, lost)
+            self.notes.add(Problem.TRUNCATED if chunk.is_cut else Problem.CORRUPT, message, where, lost)
 
     def _walked_region(self, region: Region) -> Iterator[Batch]:
         every = len(self.request.topics) == len(self.contents.channels)
@@ -322,6 +317,11 @@ class _Group:
         self.located.append(Located(located.positions + self.used, located.headers))
         self.offsets.append(offset)
         self.used += size
+
+
+def _fits_memory(chunk: ChunkIndex) -> bool:
+    """Whether it can be decompressed in one go: not cut, not too large, not more than its bytes can hold."""
+    return not chunk.is_cut and chunk.uncompressed_size <= LARGEST_CHUNK and plausible_size(chunk)
 
 
 def _declared(index: bytes) -> int | None:

@@ -43,9 +43,9 @@ def _all(source: Source, contents: Contents) -> None:
         entries, channels = _entries(source, chunk)
         if len(entries) == 0:
             return
-        order = np.argsort(entries["offset"], kind="stable")
-        after = np.append(entries["offset"][order][1:], chunk.uncompressed_size).astype(np.int64)
-        length = after - entries["offset"][order].astype(np.int64)
+        offsets = entries["offset"].astype(np.int64)
+        order = np.argsort(offsets, kind="stable")
+        length = np.diff(np.append(offsets[order], chunk.uncompressed_size)).clip(0)
         stored = chunk.stored / max(chunk.uncompressed_size, 1)
         for channel in np.unique(channels).tolist():
             mine = channels[order] == channel

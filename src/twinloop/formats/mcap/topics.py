@@ -102,6 +102,8 @@ def _facts(
     counts = [tally.count for tally in tallies]
     firsts = [first[channel.id] for channel in group if channel.id in first]
     lasts = [last[channel.id] for channel in group if channel.id in last]
+    starts = [tally.start_ns for tally in tallies if tally.start_ns is not None]
+    ends = [tally.end_ns for tally in tallies if tally.end_ns is not None]
     attributes: dict[str, str] = {} if name == group[0].topic else {"topic": group[0].topic}
     for channel in reversed(group):
         attributes.update(channel.metadata)
@@ -112,8 +114,8 @@ def _facts(
         count=None if None in counts else sum(count for count in counts if count is not None),
         first=min(firsts, key=lambda sample: sample.log_ns, default=None),
         last=max(lasts, key=lambda sample: sample.log_ns, default=None),
-        start_log_ns=min((t.start_ns for t in tallies if t.start_ns is not None), default=None),
-        end_log_ns=max((t.end_ns for t in tallies if t.end_ns is not None), default=None),
+        start_log_ns=min(starts or [sample.log_ns for sample in firsts], default=None),
+        end_log_ns=max(ends or [sample.log_ns for sample in lasts], default=None),
         bytes=_bytes(tallies),
         attributes=attributes,
     )

@@ -110,7 +110,7 @@ def walk(
         step = _partial(tape, at, end, wanted)
         if step is None:
             cut = _cut(tape, at, end)
-            found = _next_record(tape, at + 1, end, known)
+            found = end if _is_chunk(cut) else _next_record(tape, at + 1, end, known)
             yield Damage(at, found, cut if found == end else None)
             at = found
             continue
@@ -181,8 +181,13 @@ def _partial(
     if length < MESSAGE_FIELDS_BYTES or len(prefix) < MESSAGE_HEADER.itemsize:
         return None
     channel = int.from_bytes(prefix[9:11], "little")
-    view = tape.read(at, after - at) if wanted is None or wanted(channel) else prefix
-    if view is not prefix and len(view) < after - at:
+    if wanted is None or wanted(channel):
+        view = tape.read(at, after - at)
+        whole = len(view) == after - at
+    else:
+        view = prefix
+        whole = len(tape.read(after - 1, 1)) == 1
+    if not whole:
         return None
     return Found(np.frombuffer(view, np.uint8), np.zeros(1, np.int64), at), after
 
@@ -196,6 +201,17 @@ def _cut(tape: Tape, at: int, end: int) -> Other | None:
     if not 0 < opcode <= Opcode.DATA_END or length >> 48:
         return None
     return Other(opcode, at, length, head[PREFIX.size :])
+
+
+def _is_chunk(cut: Other | None) -> bool:
+    """Whether it surely is a chunk: uncompressed, it is full of what looks like records outside chunks."""
+    if cut is None or cut.opcode != Opcode.CHUNK:
+        return False
+    try:
+        header = ChunkHeader.parse(cut.data[: ChunkHeader.MOST])
+    except BadRecord:
+        return False
+    return header.compression in _COMPRESSIONS and header.size + header.stored == cut.length
 
 
 def _next_record(tape: Tape, at: int, end: int, known: Collection[int]) -> int:
@@ -225,11 +241,7 @@ def _plausible(view: bytes | memoryview, at: int, limit: int, known: Collection[
     after = at + PREFIX.size + length
     content = view[at + PREFIX.size : after]
     if opcode == Opcode.CHUNK:
-        try:
-            header = ChunkHeader.parse(content[: ChunkHeader.MOST])
-        except BadRecord:
-            return False
-        return header.compression in _COMPRESSIONS and header.size + header.stored == length
+        return _is_chunk(Other(opcode, at, length, bytes(content[: ChunkHeader.MOST])))
     if after > limit:
         return False
     if opcode == Opcode.MESSAGE:
