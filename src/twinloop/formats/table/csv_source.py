@@ -28,6 +28,7 @@ _EDGE = 1 << 16
 #: Cells and rows noted one by one, for each column; the rest are counted in one note.
 _NOTED = 10
 _NUMBER = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?nan|[+-]?inf(inity)?)\s*$"
+_WHOLE = r"^\s*[+-]?(\d{1,18}|[1-8]\d{18})\s*$"
 _BIG = 1 << 53
 
 
@@ -52,7 +53,7 @@ class CsvSource:
         bad: Counter[str] = Counter()
         for block in self._blocks():
             table, rows = self._parse(block, types, row, bad)
-            yield from ((batch, row) for batch in table.combine_chunks().to_batches())
+            yield from ((batch, row) for batch in self._pointed(table, exact).combine_chunks().to_batches())
             row += rows
         for name, count in bad.items():
             if count > _NOTED:
@@ -68,8 +69,17 @@ class CsvSource:
             last = file.read()
         if size - _EDGE > self._dialect.skip:
             last = last[last.find(b"\n") + 1 :]
-        ends = [self._as_text(block, types, Counter(), None)[0].column(0) for block in (first, last)]
-        return ends[0].combine_chunks(), ends[1].combine_chunks()
+        tables = [self._as_text(block, types, Counter(), None)[0] for block in (first, last)]
+        ends = [self._pointed(table, types).column(0).combine_chunks() for table in tables]
+        return ends[0], ends[1]
+
+    def _pointed(self, table: pa.Table, exact: Collection[str]) -> pa.Table:
+        """The table with decimal points in the columns that stay text."""
+        if self._dialect.decimal == ",":
+            for name in exact:
+                column = pc.replace_substring(table.column(name), ",", ".")
+                table = table.set_column(table.schema.get_field_index(name), name, column)
+        return table
 
     def _blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """Whole lines, about `size` bytes at a time."""
@@ -161,7 +171,7 @@ class CsvSource:
         """Text as numbers, null where it is none, and the places of the latter."""
         if self._dialect.decimal == ",":
             column = pc.replace_substring(column, ",", ".")
-        pattern = r"^\s*[+-]?\d{1,18}\s*$" if pa.types.is_integer(kind) else _NUMBER
+        pattern = _WHOLE if pa.types.is_integer(kind) else _NUMBER
         fits = pc.fill_null(pc.match_substring_regex(column, pattern, ignore_case=True), True)
         wrong = np.flatnonzero(~np.asarray(fits))
         kept = pc.if_else(fits, pc.utf8_trim_whitespace(column), None)
@@ -205,7 +215,7 @@ def _needs_integers(column: pa.Array) -> bool:
     """Whether a column holds whole numbers that float64 would round."""
     if not len(column):
         return False
-    whole = pc.match_substring_regex(column, r"^\s*[+-]?\d{1,18}\s*$")
+    whole = pc.match_substring_regex(column, _WHOLE)
     if not pc.all(whole).as_py():
         return False
     values = np.asarray(pc.cast(pc.utf8_trim_whitespace(column), pa.int64()))

@@ -82,7 +82,7 @@ def looks_timed(head: bytes) -> bool:
     whole = cells[:-1] if len(cells) > 1 and len(head) >= 4096 else cells
     position = dialect.columns.index(column)
     return bool(whole) and any(
-        len(row) == len(dialect.columns) and row[position][:1].lstrip("+-").isdigit() for row in whole
+        len(row) == len(dialect.columns) and row[position].lstrip("+-")[:1].isdigit() for row in whole
     )
 
 
