@@ -240,14 +240,19 @@ class AttachmentIndex:
     @classmethod
     def parse(cls, data: Bytes) -> AttachmentIndex:
         f = _Fields(data)
-        return cls(f.u64(), f.u64(), f.time(), f.time(), f.u64(), f.text(), f.text())
+        return cls(f.u64(), f.u64(), f.time(), f.time(), f.u64(), f.text(), f.text())._checked()
 
     @classmethod
     def of_attachment(cls, offset: int, length: int, data: Bytes) -> AttachmentIndex:
         """From the start of the Attachment record itself (its content up to its data)."""
         f = _Fields(data)
         log_ns, create_ns, name, media_type = f.time(), f.time(), f.text(), f.text()
-        return cls(offset, length, log_ns, create_ns, f.u64(), name, media_type)
+        return cls(offset, length, log_ns, create_ns, f.u64(), name, media_type)._checked()
+
+    def _checked(self) -> AttachmentIndex:
+        if self.data_size > self.length - PREFIX.size - 36:
+            raise BadRecord(f"an attachment of {self.data_size} bytes in a record of {self.length}")
+        return self
 
     @property
     def data_offset(self) -> int:
