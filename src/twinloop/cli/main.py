@@ -11,7 +11,7 @@ from twinloop import __version__
 from twinloop.core.errors import TwinloopError
 
 #: Modules of twinloop.cli, in the order of the help page; each has `register(app)`.
-VERBS: tuple[str, ...] = ("check", "rules", "explain")
+VERBS: tuple[str, ...] = ("formats", "info", "check", "rules", "explain")
 
 app = typer.Typer(
     name="twinloop",

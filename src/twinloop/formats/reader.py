@@ -118,4 +118,6 @@ def open_recording(path: Path | str, options: ReadOptions | None = None) -> Reco
         UnreadableError: missing, refused, of no known format, or with nothing readable in it.
     """
     path = Path(path)
-    return find_reader(path).open(path, options or ReadOptions())
+    options = options or ReadOptions()
+    reader = FORMATS.get("table") if options.table_mapping else find_reader(path)
+    return reader.open(path, options)

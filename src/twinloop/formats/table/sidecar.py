@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -72,14 +72,18 @@ def find_sidecar(table: Path) -> Path | None:
     if not shared.is_file() or table.suffix == ".toml":
         return None
     try:
-        pattern = str(tomllib.loads(shared.read_text(encoding="utf-8")).get("file", "*"))
+        pattern = str(tomllib.loads(shared.read_text(encoding="utf-8-sig")).get("file", "*"))
     except (OSError, ValueError):
         return shared  # opening says what is wrong with it
     return shared if fnmatch.fnmatch(table.name, pattern) else None
 
 
-def is_table_mapping(raw: dict[str, Any]) -> bool:
-    """Whether a parsed TOML file is about a table (and not a mapping of features)."""
+def describes_table(path: Path) -> bool:
+    """Whether a mapping file is about a table (and not one of features, or no TOML at all)."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return False
     return "features" not in raw and bool({"streams", "time", "table"} & raw.keys())
 
 
@@ -90,7 +94,7 @@ def load_sidecar(path: Path) -> TableMapping:
         MappingError: it does not parse, or says something that there is not.
     """
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         return msgspec.convert({**raw, "path": str(path)}, TableMapping)
     except OSError as error:
         raise MappingError(f"the mapping cannot be read: {error.strerror}", where=str(path)) from error
