@@ -66,7 +66,7 @@ def memory_stream(
         stamp_ns, publish_ns, log_ns, seq: (N,) int64, each optional.
         names: joint names (D,), the same for all samples, for `Kind.JOINTS`.
         timeline: None: ``stamp_ns`` where there are stamps, else ``log_ns``.
-        stamp_source, stamp_clock: None: a driver's stamp on the Unix clock.
+        stamp_source, stamp_clock: None: a driver's stamp on the Unix clock; a grid's counts from the episode.
         declared_count: what an index would claim; None: the true number.
     """
     times = {"stamp_ns": stamp_ns, "publish_ns": publish_ns, "log_ns": log_ns, "seq": seq}
@@ -95,7 +95,7 @@ def memory_stream(
         end_ns=int(on_timeline[-1]) if rows else None,
         timeline=timeline,
         stamp_source=stamp_source,
-        stamp_clock=stamp_clock or Clock(Epoch.UNIX),
+        stamp_clock=stamp_clock or Clock(Epoch.EPISODE if stamp_source is StampSource.GRID else Epoch.UNIX),
         log_clock=Clock(Epoch.UNIX, "recorder"),
         rate_hz=rate_hz,
         units=dict(units or {}),

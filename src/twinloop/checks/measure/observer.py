@@ -69,6 +69,17 @@ def is_grid(stream: Stream) -> bool:
     return stream.timeline == "stamp_ns" and stream.stamp_source is StampSource.GRID
 
 
+def container_rate_hz(stream: Stream) -> float | None:
+    """The rate that the header of a stream's video file claims, where true times were measured apart."""
+    claim = stream.attributes.get("container_rate_hz")
+    if claim is None or is_grid(stream):
+        return None
+    try:
+        return float(claim) or None
+    except ValueError:
+        return None
+
+
 def why_untimed(seen: Observed) -> str | None:
     """Why nothing can be said of a stream's times; None if something can."""
     stream = seen.stream
@@ -151,7 +162,7 @@ class _Watch:
 
     def __post_init__(self) -> None:
         self.grid_rate = self.stream.rate_hz if is_grid(self.stream) else None
-        self.timing = TimingMeter(self.grid_rate)
+        self.timing = TimingMeter(self.grid_rate, container_rate_hz(self.stream))
 
     def add(self, batch: pa.RecordBatch) -> None:
         if not self.started:

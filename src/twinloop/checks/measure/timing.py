@@ -28,6 +28,7 @@ class LongIntervals:
         excess: (L,) periods that are missing there on balance: an interval of 2 periods that is followed by
             regular ones misses 1; one that is made up for by short ones (a late sample, a queue that is
             emptied at once) misses 0.
+        unplaced: (L,) samples of the file that lie there but have no time of their own.
         lost_seq: (L,) samples missing by the producer's own count; -1 where it does not count.
     """
 
@@ -35,6 +36,7 @@ class LongIntervals:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     excess: NDArray[np.float64]
+    unplaced: NDArray[np.int64]
     lost_seq: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -48,7 +50,12 @@ class LongIntervals:
     def where(self, keep: NDArray[np.bool_]) -> LongIntervals:
         """The chosen ones."""
         return LongIntervals(
-            self.row[keep], self.start_ns[keep], self.end_ns[keep], self.excess[keep], self.lost_seq[keep]
+            self.row[keep],
+            self.start_ns[keep],
+            self.end_ns[keep],
+            self.excess[keep],
+            self.unplaced[keep],
+            self.lost_seq[keep],
         )
 
 
@@ -63,6 +70,7 @@ class Timing:
         long: candidates for gaps. backwards: samples earlier than the one before them in the file
             (`start_ns` theirs, `end_ns` of the one before). repeated: samples at the time of another.
         off_grid: of times on a declared grid, (largest distance from it in ns, row, time); None: no grid.
+        off_pace: the same of sample k from k steps after the first, where a pace is claimed for measured times.
     """
 
     count: int
@@ -74,6 +82,7 @@ class Timing:
     backwards: Places
     repeated: Places
     off_grid: tuple[float, int, int] | None
+    off_pace: tuple[float, int, int] | None = None
 
     @property
     def span_ns(self) -> int:
@@ -137,10 +146,12 @@ class TimingMeter:
 
     Args:
         rate_hz: of the grid that the times are said to lie on; None: they are on no grid.
+        pace_hz: rate at which a video file claims that samples follow each other; None: there is no claim.
     """
 
-    def __init__(self, rate_hz: float | None = None) -> None:
+    def __init__(self, rate_hz: float | None = None, pace_hz: float | None = None) -> None:
         self.rate_hz = rate_hz
+        self.pace_hz = pace_hz
         self._waiting: list[NDArray[np.int64]] = []  # (3, N): time, row, seq
         self._waiting_size = 0
         self._newest_raw: int | None = None
@@ -154,6 +165,7 @@ class TimingMeter:
         self._backwards = PlaceList()
         self._repeated = PlaceList()
         self._off_grid = (0.0, 0, 0)
+        self._off_pace = (0.0, 0, 0)
         self._origin: int | None = None
 
     def add(self, times: NDArray[np.int64], rows: NDArray[np.int64], seq: NDArray[np.int64] | None) -> None:
@@ -178,18 +190,19 @@ class TimingMeter:
             last_ns=self._last,
             period_ns=float(np.median(intervals)) if len(intervals) else 0.0,
             intervals_ns=intervals,
-            long=LongIntervals(numbers[0], numbers[1], numbers[2], excess, numbers[3]),
+            long=LongIntervals(numbers[0], numbers[1], numbers[2], excess, numbers[4], numbers[3]),
             backwards=self._backwards.places(),
             repeated=self._repeated.places(),
             off_grid=None if self.rate_hz is None else self._off_grid,
+            off_pace=None if self.pace_hz is None else self._off_pace,
         )
 
     def _look(self, hold: int) -> None:
         fresh = np.concatenate(self._waiting, axis=1) if self._waiting else np.empty((3, 0), np.int64)
         self._waiting, self._waiting_size = [], 0
         if fresh.shape[1]:
+            self._look_at_claims(fresh)
             self._look_at_order(fresh)
-            self._look_at_grid(fresh)
         known = np.concatenate([self._held, fresh], axis=1)
         if (known[0, 1:] < known[0, :-1]).any():
             known = known[:, np.argsort(known[0], kind="stable")]
@@ -213,16 +226,19 @@ class TimingMeter:
         self._backwards.add(rows[back], times[back], before[back])
         self._newest_raw = int(times[-1])
 
-    def _look_at_grid(self, fresh: NDArray[np.int64]) -> None:
-        if not self.rate_hz:
+    def _look_at_claims(self, fresh: NDArray[np.int64]) -> None:
+        """How far the times are from the grid or the pace that is claimed for them."""
+        if not (self.rate_hz or self.pace_hz):
             return
         if self._origin is None:
             self._origin = int(fresh[0, 0])
         since = (fresh[0] - self._origin).astype(np.float64)
-        distance = np.abs(since - np.rint(since * self.rate_hz / 1e9) * 1e9 / self.rate_hz)
-        worst = int(distance.argmax())
-        if distance[worst] > self._off_grid[0]:
-            self._off_grid = (float(distance[worst]), int(fresh[1, worst]), int(fresh[0, worst]))
+        if self.rate_hz:
+            nearest = np.rint(since * self.rate_hz / 1e9)
+            self._off_grid = max(self._off_grid, _farthest(since - nearest * 1e9 / self.rate_hz, fresh))
+        if self.pace_hz:
+            number = self._count + np.arange(len(since))
+            self._off_pace = max(self._off_pace, _farthest(since - number * 1e9 / self.pace_hz, fresh))
 
     def _look_at_intervals(self, known: NDArray[np.int64], begin: int, end: int) -> None:
         """Intervals begin..end-1 of the sorted samples; interval i is between samples i and i + 1."""
@@ -243,15 +259,15 @@ class TimingMeter:
             long = np.sort(long[np.argpartition(intervals[long], -_LONGEST)[-_LONGEST:]])
         counted = np.where((seq[long] >= 0) & (seq[long + 1] > seq[long]), seq[long + 1] - seq[long] - 1, -1)
         excess = _excess(intervals, long, period)
-        dropped = np.maximum(rows[long + 1] - rows[long] - 1, 0)
-        numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted])
-        self._long.append((numbers, excess - dropped))
+        unplaced = np.maximum(rows[long + 1] - rows[long] - 1, 0)
+        numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted, unplaced])
+        self._long.append((numbers, excess - unplaced))
         if sum(len(part[1]) for part in self._long) > 4 * _LONGEST:
             self._long = [self._longest()]
 
     def _longest(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if not self._long:
-            return np.empty((4, 0), np.int64), np.empty(0)
+            return np.empty((5, 0), np.int64), np.empty(0)
         numbers = np.concatenate([part[0] for part in self._long], axis=1)
         excess = np.concatenate([part[1] for part in self._long])
         if len(excess) > _LONGEST:
@@ -259,6 +275,12 @@ class TimingMeter:
             numbers, excess = numbers[:, longest], excess[longest]
         order = np.argsort(numbers[1], kind="stable")
         return numbers[:, order], excess[order]
+
+
+def _farthest(distance: NDArray[np.float64], fresh: NDArray[np.int64]) -> tuple[float, int, int]:
+    """The largest distance, with its row and time."""
+    worst = int(np.abs(distance).argmax())
+    return float(abs(distance[worst])), int(fresh[1, worst]), int(fresh[0, worst])
 
 
 def _excess(intervals: NDArray[np.int64], long: NDArray[np.int64], period: float) -> NDArray[np.float64]:

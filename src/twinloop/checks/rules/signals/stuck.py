@@ -11,12 +11,14 @@ action does nothing here.
 
 ## How it is measured
 
-Runs of identical values of at least `least_s` and `least_samples`, during which the command covers at least
-`moves` of its range in the episode. As a gripper that holds an object also stands still while it is told to
-close, one of three more signs is asked for: all moving joints of the feature stand still together; or the
-state, outside the run, changes in nine of ten samples, so that a sensor with that much noise cannot be
-silent; or the command passes from one side of the state to the other. Joints that stand still in the same
-span are one finding. The value is its length.
+Runs of identical values of at least `least_s` and `least_samples`, during which the command, as it was one
+lag earlier (rule SYN004), covers at least `moves` of its range in the episode and six times its usual
+distance from the state. As a gripper that holds an object also stands still while it is told to close, and
+a hand that is polled slowly repeats its readings, more signs are asked for. Either all moving joints of the
+feature stand still together. Or one joint does for as long, and against as far a way of its command, as
+five of its changes usually take; and it has noise that cannot be silent (it changes in nine of ten
+samples), or its command goes clearly to both sides of it. Joints that stand still in the same span are one
+finding. The value is its length.
 
 ## Example
 
@@ -57,10 +59,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from twinloop.checks.commands import CommandPair
+    from twinloop.checks.measure.lag import Lag
     from twinloop.checks.subject import EpisodeSubject
 
 _LIVELY = 0.9
 _ACROSS = 0.02
+_BEYOND_USUAL = 6.0  # times the usual distance of state and command
+_SPARE = 0.25  # of the lag
+_UNUSUAL = 5.0  # changes of the state that would be usual in the time of a run, and to follow the command
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,8 @@ class _Standstill:
     since="0.1",
 )
 def stuck(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
-    for pair in subject.commands():
-        for still in _standstills(pair, limits):
+    for pair, lag in subject.lags():
+        for still in _standstills(_Followed.of(pair, _lags_ns(pair, lag)), limits):
             length = still.end_ns - still.start_ns
             yield Broken(
                 message=(
@@ -109,34 +115,91 @@ def stuck(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
             )
 
 
-def _standstills(pair: CommandPair, limits: Limits) -> list[_Standstill]:
-    times, state = _sorted(*pair.state)
-    command_times, command = _sorted(*pair.command)
-    if len(times) < limits.least_samples or len(command_times) < 3:
+def _lags_ns(pair: CommandPair, lag: Lag | str) -> NDArray[np.float64]:
+    """The lag of each element (D,): its own where that is clear, else that of all."""
+    if isinstance(lag, str) or lag.doubt:
+        return np.zeros(len(pair.names))
+    own = {element.name: element.lag_ns for element in lag.clear_elements}
+    return np.array([own.get(name, lag.lag_ns) for name in pair.names])
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """States in order of time with the commands that they should follow.
+
+    Attributes:
+        state, command: (S, D), the command as it was one lag before each state.
+        reach: (D,) range of each command. error: (D,) median distance of state and command, offsets apart.
+        moves: (D,) whether the command moves at all.
+        spare_ns: how much of the end of a standstill is not looked at, for the lag is not exact.
+    """
+
+    names: tuple[str, ...]
+    times: NDArray[np.int64]
+    state: NDArray[np.float64]
+    command: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    error: NDArray[np.float64]
+    moves: NDArray[np.bool_]
+    spare_ns: float
+
+    @classmethod
+    def of(cls, pair: CommandPair, lags_ns: NDArray[np.float64]) -> _Followed:
+        times, state = _sorted(*pair.state)
+        given, values = _sorted(*pair.command)
+        command = np.stack(
+            [np.interp(times - lag, given, column) for lag, column in zip(lags_ns, values.T, strict=True)],
+            axis=1,
+        )
+        apart = command - state
+        error = np.median(np.abs(apart - np.median(apart, axis=0)), axis=0)
+        spare = _SPARE * float(np.abs(lags_ns).max()) + float(np.median(np.diff(times)))
+        return cls(pair.names, times, state, command, np.ptp(values, axis=0), error, moving(values), spare)
+
+    def usual_change(self, d: int) -> float:
+        """Median size of the changes of an element's state."""
+        changes = np.abs(np.diff(self.state[:, d]))
+        changes = changes[changes > 0]
+        return float(np.median(changes)) if len(changes) else 0.0
+
+    def expected(self, begin: int, end: int) -> NDArray[np.float64]:
+        """The commands (R, D) that the states of a run should have followed."""
+        last = int(np.searchsorted(self.times, self.times[end] - self.spare_ns, "right"))
+        return self.command[begin : max(last, begin + 1)]
+
+    def moved(self, begin: int, end: int, limits: Limits) -> NDArray[np.float64]:
+        """How far each command goes in a run (D,), of its range; 0 where that is no more than usual."""
+        way = np.ptp(self.expected(begin, end), axis=0)
+        share = way / np.where(self.reach > 0, self.reach, 1)
+        counts = self.moves & (share >= limits.moves) & (way >= _BEYOND_USUAL * self.error)
+        return np.where(counts, share, 0.0)
+
+
+def _standstills(followed: _Followed, limits: Limits) -> list[_Standstill]:
+    if len(followed.times) < limits.least_samples or not followed.moves.any():
         return []
-    reach = np.ptp(command, axis=0)
-    moves = moving(command)
-    same = state[1:] == state[:-1]
+    same = followed.state[1:] == followed.state[:-1]
     found: list[_Standstill] = []
-    together = int(moves.sum()) >= 2
-    if together:
-        for begin, end in _runs(same[:, moves].all(axis=1), times, limits):
-            joints = _moved(pair, command_times, command, reach, moves, times[begin], times[end], limits)
-            if len(joints) >= 2:
-                found.append(_Standstill(int(times[begin]), int(times[end]), joints))
-    for d in np.flatnonzero(moves):
-        only = np.zeros(len(moves), np.bool_)
-        only[d] = True
-        for begin, end in _runs(same[:, d], times, limits):
-            joints = _moved(pair, command_times, command, reach, only, times[begin], times[end], limits)
-            if joints and (
-                _lively(same[:, d], begin, end)
-                or _crosses(
-                    command[_between(command_times, times[begin], times[end]), d], state[begin, d], reach[d]
-                )
-            ):
-                found.append(_Standstill(int(times[begin]), int(times[end]), joints))
+    if followed.moves.sum() >= 2:
+        for begin, end in _runs(same[:, followed.moves].all(axis=1), followed.times, limits):
+            moved = followed.moved(begin, end, limits)
+            if (moved > 0).sum() >= 2:
+                found.append(_standstill(followed, begin, end, moved))
+    for d in np.flatnonzero(followed.moves):
+        for begin, end in _runs(same[:, d], followed.times, limits):
+            moved = followed.moved(begin, end, limits) * (np.arange(len(followed.moves)) == d)
+            changing = _changing_outside(same[:, d], begin, end)
+            unusual = (end - begin) * changing >= _UNUSUAL
+            unusual &= bool(moved[d] * followed.reach[d] >= _UNUSUAL * followed.usual_change(int(d)))
+            alive = changing >= _LIVELY or _crosses(followed, int(d), begin, end)
+            if moved[d] > 0 and unusual and alive:
+                found.append(_standstill(followed, begin, end, moved))
     return _merged(found)
+
+
+def _standstill(followed: _Followed, begin: int, end: int, moved: NDArray[np.float64]) -> _Standstill:
+    joints = {followed.names[d]: float(moved[d]) for d in np.flatnonzero(moved)}
+    return _Standstill(int(followed.times[begin]), int(followed.times[end]), joints)
 
 
 def _sorted(
@@ -158,37 +221,17 @@ def _runs(same: NDArray[np.bool_], times: NDArray[np.int64], limits: Limits) -> 
             yield begin, end
 
 
-def _between(times: NDArray[np.int64], start: int, end: int) -> slice:
-    return slice(int(np.searchsorted(times, start)), int(np.searchsorted(times, end, "right")))
-
-
-def _moved(
-    pair: CommandPair,
-    command_times: NDArray[np.int64],
-    command: NDArray[np.float64],
-    reach: NDArray[np.float64],
-    chosen: NDArray[np.bool_],
-    start: int,
-    end: int,
-    limits: Limits,
-) -> dict[str, float]:
-    """Of the chosen joints, those whose command moves in a span, and how far."""
-    part = command[_between(command_times, start, end)]
-    if len(part) < 2:
-        return {}
-    moved = np.ptp(part, axis=0) / np.where(reach > 0, reach, 1)
-    return {pair.names[d]: float(moved[d]) for d in np.flatnonzero(chosen & (moved >= limits.moves))}
-
-
-def _lively(same: NDArray[np.bool_], begin: int, end: int) -> bool:
-    """Whether the state changes nearly always outside a run."""
+def _changing_outside(same: NDArray[np.bool_], begin: int, end: int) -> float:
+    """Share of samples that differ from the one before, outside a run; 0 where too few are left to tell."""
     outside = np.concatenate([same[:begin], same[end:]])
-    return len(outside) >= 10 and float(1 - outside.mean()) >= _LIVELY
+    return float(1 - outside.mean()) if len(outside) >= 10 else 0.0
 
 
-def _crosses(command: NDArray[np.float64], at: float, reach: float) -> bool:
-    """Whether a command is clearly on both sides of where the state stands."""
-    return bool(command.max() > at + _ACROSS * reach and command.min() < at - _ACROSS * reach)
+def _crosses(followed: _Followed, d: int, begin: int, end: int) -> bool:
+    """Whether the command is clearly on both sides of where the state stands."""
+    command, at = followed.expected(begin, end)[:, d], followed.state[begin, d]
+    clear = max(_ACROSS * followed.reach[d], 0.5 * _BEYOND_USUAL * followed.error[d])
+    return bool(command.max() > at + clear and command.min() < at - clear)
 
 
 def _merged(found: list[_Standstill]) -> list[_Standstill]:

@@ -1,12 +1,14 @@
-"""Messages of a type whose definition is missing or does not parse are kept raw.
+"""A definition is missing, incomplete or does not parse: what rests on it is kept raw, or guessed.
 
 ## What it does
 
-Reports streams whose messages cannot be decoded for want of a definition.
+Reports streams whose messages cannot be decoded for want of a definition, and tables whose columns do not
+say what they are (a unit, a layout).
 
 ## Why it matters
 
-Their bytes are kept, but nothing looks into them: no check, no plot, no feature.
+Raw bytes are kept, but nothing looks into them: no check, no plot, no feature. A unit that was inferred may
+be the wrong one.
 
 ## How it is measured
 
@@ -48,5 +50,7 @@ if TYPE_CHECKING:
 @rule(code="STR005", name="unknown_schema", severity=Severity.WARNING, scope=Scope.RECORDING, since="0.1")
 def unknown_schema(subject: RecordingSubject, limits: NoLimits) -> Iterator[Broken]:  # noqa: ARG001
     yield from broken_by_notes(
-        subject, Problem.SCHEMA, "give the definitions (`--types DIR`), or record them into the file"
+        subject,
+        Problem.SCHEMA,
+        "say what is missing: message definitions with `--types DIR`, units and layouts in a mapping",
     )

@@ -79,7 +79,7 @@ def held_up(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
         long = timing.long
         limit_ns = max(timing.gap_limit_ns(limits.periods), limits.least_ms * 1e6)
         owed = long.length_ns / timing.period_ns - 1
-        made_up = owed - long.excess
+        made_up = owed - long.excess - long.unplaced
         held = np.flatnonzero((long.length_ns > limit_ns) & (made_up > 0.5 * owed))
         longest = np.sort(held[np.argsort(-long.length_ns[held], kind="stable")[: limits.listed]])
         for i in longest:
