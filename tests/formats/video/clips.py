@@ -59,10 +59,11 @@ def write_clip(
     pts: Iterable[int] | None = None,
     time_base: Fraction | None = None,
     options: dict[str, str] | None = None,
+    muxer: dict[str, str] | None = None,
 ) -> None:
     """Encode `images` into `path`; `pts` are ticks of `time_base` (default: 0, 1, 2... of 1/fps)."""
     times = iter(pts) if pts is not None else None
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", options=muxer or {}) as container:
         stream: Any = container.add_stream(
             codec, rate=fps, options={**OPTIONS.get(codec, {}), **(options or {})}
         )

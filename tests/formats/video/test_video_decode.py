@@ -85,6 +85,24 @@ def test_every_single_image_on_its_own(clip):
         assert number_of(image) == k
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "muxer"),
+    [
+        ("fragmented.mp4", {}, {"movflags": "frag_keyframe+empty_moov+default_base_moof"}),
+        ("open_groups.mkv", {"x264-params": "open-gop=1:keyint=12:bframes=3"}, {}),
+        ("stream.ts", {}, {}),
+    ],
+)
+def test_seeking_where_containers_seek_badly(tmp_path, name, options, muxer):
+    path = tmp_path / name
+    write_clip(path, (numbered(k) for k in range(COUNT)), options=options, muxer=muxer)
+    index = packet_index(path)
+    segment = index.header.segment()
+    for k in range(COUNT):
+        ((_, image),) = decode_images(segment, index.images[k : k + 1])
+        assert number_of(image) == k
+
+
 def test_irregular_times_are_exact_in_matroska_and_mp4(tmp_path):
     times = np.cumsum(np.random.default_rng(1).integers(20, 90, COUNT))
     for name in ("irregular.mkv", "irregular.mp4"):

@@ -109,12 +109,12 @@ class _Run:
     def _from_keyframe_before(self, start: int) -> Iterator[av.Packet]:
         """Packets from a keyframe that is shown at or before `start`.
 
-        Containers seek by decode time, which may land on a keyframe shown after `start`: then from further
-        back, at last from the beginning.
+        Containers seek by decode time, which may land on a keyframe shown after `start`, or between two
+        (MPEG-TS): then from further back, at last from the beginning.
         """
         import av
 
-        back = 0
+        back, beginning = 0, (self._track.start_time or 0) - 10 * self._far
         while True:
             try:
                 self._container.seek(start - back, stream=self._track)
@@ -122,11 +122,11 @@ class _Run:
                 self._container.seek(0)
             packets = self._container.demux(self._track)
             try:
-                first = next(packets, None)
+                first = next((packet for packet in packets if packet.is_keyframe), None)
             except av.FFmpegError:
                 return
-            reached = first is None or first.pts is None or first.pts <= start
-            if reached or start - back < (self._track.start_time or 0):
+            reached = first is not None and (first.pts is None or first.pts <= start)
+            if reached or start - back < beginning:
                 break
             back = max(2 * back, self._far, 1)
         if first is not None:
