@@ -232,7 +232,7 @@ def container_clock(seed: int) -> Planted:
     table = table.append_column("pts", pa.array(np.arange(600) * 3000))
     facts = changed(item, segments=(segment,), attributes={"container_rate_hz": "30"})
     items["/camera"] = MemoryStream(facts.stream, table)
-    return plant(items, "/camera", value=19, tolerance=1.5)
+    return plant(items, "/camera", value=20, tolerance=3)
 
 
 # --- synchrony -------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ class LongIntervals:
         excess: (L,) periods that are missing there on balance: an interval of 2 periods that is followed by
             regular ones misses 1; one that is made up for by short ones (a late sample, a queue that is
             emptied at once) misses 0.
+        followed: (L,) whether enough samples come after it to see whether it is made up for.
         unplaced: (L,) samples of the file that lie there but have no time of their own.
         lost_seq: (L,) samples missing by the producer's own count; -1 where it does not count.
     """
@@ -36,6 +37,7 @@ class LongIntervals:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     excess: NDArray[np.float64]
+    followed: NDArray[np.bool_]
     unplaced: NDArray[np.int64]
     lost_seq: NDArray[np.int64]
 
@@ -54,6 +56,7 @@ class LongIntervals:
             self.start_ns[keep],
             self.end_ns[keep],
             self.excess[keep],
+            self.followed[keep],
             self.unplaced[keep],
             self.lost_seq[keep],
         )
@@ -190,7 +193,15 @@ class TimingMeter:
             last_ns=self._last,
             period_ns=float(np.median(intervals)) if len(intervals) else 0.0,
             intervals_ns=intervals,
-            long=LongIntervals(numbers[0], numbers[1], numbers[2], excess, numbers[4], numbers[3]),
+            long=LongIntervals(
+                row=numbers[0],
+                start_ns=numbers[1],
+                end_ns=numbers[2],
+                excess=excess,
+                followed=numbers[5].astype(np.bool_),
+                unplaced=numbers[4],
+                lost_seq=numbers[3],
+            ),
             backwards=self._backwards.places(),
             repeated=self._repeated.places(),
             off_grid=None if self.rate_hz is None else self._off_grid,
@@ -260,14 +271,15 @@ class TimingMeter:
         counted = np.where((seq[long] >= 0) & (seq[long + 1] > seq[long]), seq[long + 1] - seq[long] - 1, -1)
         excess = _excess(intervals, long, period)
         unplaced = np.maximum(rows[long + 1] - rows[long] - 1, 0)
-        numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted, unplaced])
+        followed = long + 1 + np.ceil(intervals[long] / period) <= len(intervals)
+        numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted, unplaced, followed])
         self._long.append((numbers, excess - unplaced))
         if sum(len(part[1]) for part in self._long) > 4 * _LONGEST:
             self._long = [self._longest()]
 
     def _longest(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if not self._long:
-            return np.empty((5, 0), np.int64), np.empty(0)
+            return np.empty((6, 0), np.int64), np.empty(0)
         numbers = np.concatenate([part[0] for part in self._long], axis=1)
         excess = np.concatenate([part[1] for part in self._long])
         if len(excess) > _LONGEST:

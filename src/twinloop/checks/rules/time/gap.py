@@ -16,8 +16,9 @@ Samples are put in order of time. The period is the median interval (of the epis
 where the episode is short). An interval is a gap if it is longer than `periods` periods and longer than the
 period plus six standard deviations of the stream's own jitter, and if samples are missing there on balance:
 intervals that are made up for by short ones after them are late, not lost (rule TIM005). The number lost is
-the interval in periods, less what was made up for, less one; where the producer counts its samples, its
-count is taken. The value is the interval, the limit the longest that was allowed.
+the interval in periods, less what was made up for, less one; it must stand out of the jitter (four standard
+deviations). Where the producer counts its samples, its count is taken. The value is the interval, the limit
+the longest that was allowed.
 
 A gap is an error if it lasts longer than `long_s`, or if an episode lost more than `share` of the stream's
 samples; else a warning. Streams of a grid are not judged: their times cannot show a gap. Streams that speak
@@ -93,20 +94,24 @@ def gap(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
     for stream, timing in subject.continuous():
         typical = timing if timing.count >= _FEWEST else subject.observed[stream.name].timing
         limit_ns = typical.gap_limit_ns(limits.periods)
-        lost = lost_samples(timing.long, typical.period_ns)
-        is_gap = (timing.long.length_ns > limit_ns) & (lost > 0)
+        lost = lost_samples(timing.long, typical)
+        # On a recorder's times, samples that seem lost at the very end may only be late.
+        told = timing.long.followed | (stream.timeline == "stamp_ns")
+        is_gap = (timing.long.length_ns > limit_ns) & (lost > 0) & told
         gaps, lost = timing.long.where(is_gap), lost[is_gap]
         if len(gaps):
             yield from _gaps(subject, stream, timing, typical, gaps, lost, limit_ns, limits)
 
 
-def lost_samples(long: LongIntervals, period_ns: float) -> NDArray[np.int64]:
+def lost_samples(long: LongIntervals, typical: Timing) -> NDArray[np.int64]:
     """Samples missing in each long interval (L,), by the producer's count where it shows a loss."""
     if not len(long):
         return np.empty(0, np.int64)
-    periods = long.length_ns / period_ns
-    # The period is a measurement: over a long interval, 2 % of it may be its error.
-    sure = long.excess >= np.maximum(0.6, 0.02 * periods)
+    periods = long.length_ns / typical.period_ns
+    # The period is a measurement: over a long interval, 2 % of it may be its error. Jitter of the samples
+    # around the interval looks like parts of a lost one.
+    doubt = np.maximum(0.02 * periods, 4 * typical.jitter_ns / typical.period_ns)
+    sure = long.excess >= np.maximum(0.6, doubt)
     estimate = np.where(sure, np.rint(long.excess), 0).astype(np.int64)
     believable = (long.lost_seq > 0) & (long.lost_seq <= 2 * periods)
     return np.where(believable, long.lost_seq, estimate)

@@ -29,7 +29,7 @@ knowing that this is a guess.
 ## Tuning
 
 - `periods`: from how many periods on (3.0).
-- `least_ms`: and from how many milliseconds on (20.0).
+- `least_ms`: and from how many milliseconds on (50.0).
 - `listed`: places that are listed for each stream and episode, the longest (10).
 
 ## References
@@ -60,7 +60,7 @@ class Limits:
     """`periods` periods; `least_ms` milliseconds; `listed` places for each stream and episode."""
 
     periods: float = 3.0
-    least_ms: float = 20.0
+    least_ms: float = 50.0
     listed: int = 10
 
 

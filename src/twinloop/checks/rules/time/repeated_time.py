@@ -12,8 +12,9 @@ gone. Velocities across them are infinite.
 ## How it is measured
 
 Samples are put in order of time; neighbours without distance are counted. A recorder's times may repeat
-when its clock is coarse: there, repeats are reported when they are more than `share` of all samples.
-Streams of transforms and detections are left out: several of their messages may speak of one moment.
+when its clock is coarse: there, repeats are reported, as one finding, when they are more than `share` of
+all samples. Streams of transforms and detections are left out: several of their messages may speak of one
+moment.
 
 ## Example
 
@@ -71,8 +72,9 @@ def repeated_time(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]
         allowed = 0.0 if stream.timeline == "stamp_ns" else limits.share
         if not repeats.total or repeats.total <= allowed * timing.count:
             continue
+        listed = limits.listed if stream.timeline == "stamp_ns" else 1
         all_of_them = f"{repeats.total} of {count(timing.count, 'sample')} repeat the time of another"
-        for row, start, end, rows in islice(runs(repeats), limits.listed):
+        for row, start, end, rows in islice(runs(repeats), listed):
             yield Broken(
                 message=f"{count(rows, 'sample')} here at the time of the one before"
                 + (f"; in all {all_of_them}" if repeats.total > rows else ""),
