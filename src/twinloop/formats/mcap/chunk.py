@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from twinloop.formats.mcap.records import (
-    INDEX_ENTRY,
+    INDEX_FIELDS,
     MESSAGE_FIELDS_BYTES,
     MESSAGE_HEADER,
     PREFIX,
@@ -156,27 +156,38 @@ def _lz4_into(data: memoryview, target: NDArray[np.uint8]) -> int:
     return len(raw)
 
 
-def index_entries(records: bytes) -> tuple[NDArray[np.void], NDArray[np.uint16]]:
-    """Entries (N,) `INDEX_ENTRY` of MessageIndex records one after another, and their channels (N,).
+@dataclass(frozen=True, slots=True)
+class IndexEntries:
+    """What MessageIndex records name: of each message its log time, place in the chunk, channel; (N,) each."""
+
+    log_ns: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    channel: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def index_entries(records: bytes) -> IndexEntries:
+    """The entries of MessageIndex records that stand one after another.
 
     Raises:
         BadRecord: they are no such records.
     """
-    entries, channels, at = [np.empty(0, INDEX_ENTRY)], [np.empty(0, np.uint16)], 0
+    entries, channels, at = [np.empty((0, 2), "<i8")], [np.empty(0, np.uint16)], 0
     while at < len(records):
         if at + PREFIX.size + 6 > len(records):
             raise BadRecord("a message index that is cut off")
         opcode, length = PREFIX.unpack_from(records, at)
-        channel = int.from_bytes(records[at + 9 : at + 11], "little")
-        size = int.from_bytes(records[at + 11 : at + 15], "little")
+        channel, size = INDEX_FIELDS.unpack_from(records, at + PREFIX.size)
         after = at + PREFIX.size + length
         if opcode != Opcode.MESSAGE_INDEX or size + 6 != length or size % 16 or after > len(records):
             raise BadRecord("no message index where one should be")
-        count = size // 16
-        entries.append(np.frombuffer(records, INDEX_ENTRY, count, at + 15))
-        channels.append(np.full(count, channel, np.uint16))
+        entries.append(np.frombuffer(records, "<i8", size // 8, at + PREFIX.size + 6).reshape(-1, 2))
+        channels.append(np.full(size // 16, channel, np.uint16))
         at = after
-    return np.concatenate(entries), np.concatenate(channels)
+    table = np.concatenate(entries)
+    return IndexEntries(table[:, 0], table[:, 1], np.concatenate(channels))
 
 
 def locate(buffer: NDArray[np.uint8], index: bytes) -> Located:
@@ -188,22 +199,21 @@ def locate(buffer: NDArray[np.uint8], index: bytes) -> Located:
         Unexpected: the index does not fit the records.
     """
     try:
-        entries, channels = index_entries(index)
+        entries = index_entries(index)
     except BadRecord as why:
         raise Unexpected(f"{why}", damaged=False) from None
-    offsets = entries["offset"]
     limit = len(buffer) - MESSAGE_HEADER.itemsize
-    if not len(offsets) or int(offsets.max()) > limit:
+    if not len(entries) or int(entries.offset.max()) > limit or int(entries.offset.min()) < 0:
         raise Unexpected("its message index points outside it", damaged=False)
-    order = np.argsort(offsets, kind="stable")
-    positions = offsets[order].astype(np.int64)
+    order = np.argsort(entries.offset, kind="stable")
+    positions = entries.offset[order]
     headers = headers_at(buffer, positions)
     ends = positions + PREFIX.size + np.minimum(headers["length"], len(buffer)).astype(np.int64)
     honest = (
         (headers["opcode"] == Opcode.MESSAGE)
         & (headers["length"] >= MESSAGE_FIELDS_BYTES)
-        & (headers["channel"] == channels[order])
-        & (headers["log_ns"] == entries["log_ns"][order])
+        & (headers["channel"] == entries.channel[order])
+        & (headers["log_ns"] == entries.log_ns[order])
     )
     starts = np.append(positions, len(buffer))
     ends = np.concatenate([np.zeros(1, np.int64), ends])

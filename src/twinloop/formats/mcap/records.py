@@ -33,8 +33,9 @@ MESSAGE_HEADER = np.dtype(
 )
 #: Content of a Message record before its data.
 MESSAGE_FIELDS_BYTES = MESSAGE_HEADER.itemsize - PREFIX.size
-#: One entry of a MessageIndex; `offset` counts from the start of the chunk's uncompressed records.
-INDEX_ENTRY = np.dtype([("log_ns", "<i8"), ("offset", "<u8")])
+#: A MessageIndex before its entries: channel, bytes of the entries. An entry is a log time and the offset of
+#: a message from the start of the chunk's uncompressed records, 8 bytes each.
+INDEX_FIELDS = struct.Struct("<HI")
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 

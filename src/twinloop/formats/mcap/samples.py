@@ -64,12 +64,12 @@ def _of_chunk(
         tape, size = message_tape(source, chunk)
         if not chunk.channels:
             return _walked(tape, min(size, budget), wanted, last), size
-        entries, channels = index_entries(source.read(chunk.offset + chunk.length, chunk.index_length))
+        entries = index_entries(source.read(chunk.offset + chunk.length, chunk.index_length))
     except BadRecord:
         return {}, 0
     places: dict[int, int] = {}
     for channel in wanted:
-        offsets = entries["offset"][channels == channel]
+        offsets = entries.offset[entries.channel == channel]
         if len(offsets):
             places[channel] = int(offsets.max() if last else offsets.min())
     found, cost = {}, 0

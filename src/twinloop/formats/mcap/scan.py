@@ -28,7 +28,7 @@ from twinloop.formats.mcap.records import (
     ChunkIndex,
 )
 from twinloop.formats.mcap.tape import FileTape
-from twinloop.formats.mcap.walk import Damage, Found, headers_at, walk
+from twinloop.formats.mcap.walk import Damage, Found, headers_at, joined_headers, picked_headers, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ class Scan:
         self.notes = notes
         self.file = str(source.path)
         self.channels: list[Channel] = [topic.decoded.fresh() for topic in request.topics]
-        self.slot_of = np.full(1 << 16, -1, np.int32)
+        self.slot_of = np.full(1 << 16, -1, np.int16)  # sorting 16-bit keys is linear
         for slot, topic in enumerate(request.topics):
             self.slot_of[list(topic.channels)] = slot
         self.wanted = frozenset(channel for topic in request.topics for channel in topic.channels)
@@ -205,7 +205,7 @@ class Scan:
     def _decoded(self, group: _Group) -> Iterator[Batch]:
         if group.located:
             positions = np.concatenate([located.positions for located in group.located])
-            headers = np.concatenate([located.headers for located in group.located])
+            headers = joined_headers([located.headers for located in group.located])
             byte = group.offsets[0] if len(group.offsets) == 1 else None
             yield from self._batches(group.buffer, positions, headers, byte)
 
@@ -226,7 +226,7 @@ class Scan:
             if start == end:
                 continue
             picked = order[start:end]
-            mine = headers[picked]
+            mine = picked_headers(headers, picked)
             messages = Messages(
                 buffer,
                 positions[picked] + MESSAGE_HEADER.itemsize,
@@ -327,6 +327,6 @@ def _fits_memory(chunk: ChunkIndex) -> bool:
 def _declared(index: bytes) -> int | None:
     """How many messages MessageIndex records name; None where there are none to ask."""
     try:
-        return len(index_entries(index)[0]) if index else None
+        return len(index_entries(index)) if index else None
     except BadRecord:
         return None

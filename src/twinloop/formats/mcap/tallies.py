@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.formats.mcap.chunk import index_entries
+from twinloop.formats.mcap.chunk import IndexEntries, index_entries
 from twinloop.formats.mcap.records import BadRecord
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ def _all(source: Source, contents: Contents) -> None:
     counts: dict[int, int] = {}
     sizes: dict[int, float] = {}
     for chunk in contents.chunks:
-        entries, channels = _entries(source, chunk)
-        if len(entries) == 0:
+        entries = _entries(source, chunk)
+        if not len(entries):
             return
-        offsets = entries["offset"].astype(np.int64)
-        order = np.argsort(offsets, kind="stable")
-        length = np.diff(np.append(offsets[order], chunk.uncompressed_size)).clip(0)
+        order = np.argsort(entries.offset, kind="stable")
+        length = np.diff(np.append(entries.offset[order], chunk.uncompressed_size)).clip(0)
         stored = chunk.stored / max(chunk.uncompressed_size, 1)
+        channels, log_ns = entries.channel[order], entries.log_ns[order]
         for channel in np.unique(channels).tolist():
-            mine = channels[order] == channel
-            _widen(contents, channel, entries["log_ns"][order][mine])
+            mine = channels == channel
+            _widen(contents, channel, log_ns[mine])
             counts[channel] = counts.get(channel, 0) + int(mine.sum())
             sizes[channel] = sizes.get(channel, 0.0) + float(length[mine].sum()) * stored
     for channel, count in counts.items():
@@ -68,13 +68,13 @@ def _outermost(source: Source, contents: Contents) -> None:
             last[channel] = chunk
     holders = {chunk.offset: chunk for chunk in (*first.values(), *last.values())}
     for chunk in holders.values():
-        entries, channels = _entries(source, chunk)
-        for channel in np.unique(channels).tolist():
+        entries = _entries(source, chunk)
+        for channel in np.unique(entries.channel).tolist():
             if first.get(channel) is chunk or last.get(channel) is chunk:
-                _widen(contents, channel, entries["log_ns"][channels == channel])
+                _widen(contents, channel, entries.log_ns[entries.channel == channel])
 
 
-def _entries(source: Source, chunk: ChunkIndex) -> tuple[NDArray[np.void], NDArray[np.uint16]]:
+def _entries(source: Source, chunk: ChunkIndex) -> IndexEntries:
     try:
         return index_entries(source.read(chunk.offset + chunk.length, chunk.index_length))
     except BadRecord:
