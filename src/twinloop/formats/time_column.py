@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Nanoseconds in each unit that a table may count time in.
 UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-#: Times written as dates, with or without a zone (without: UTC).
+#: Times written as dates, with or without a zone (without: UTC), or as hours, minutes and seconds.
 ISO = "iso"
 
 _SPELLINGS = {
@@ -38,8 +38,12 @@ _BEST = ("stamp", "exposure", "capture", "sensor", "frame", "timestamp", "time")
 _UNIX_S = (1e9, 4e9)
 #: Rates (Hz) that make a unit believable where only the steps are known.
 _LIKELY_HZ = (0.9, 20_000.0)
-#: Above this many seconds float64 no longer holds every nanosecond.
-_EXACT_FLOAT_S = 1e6
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?"
+#: Dates with a zone, and without one (UTC).
+_DATES = (
+    (_DATE + r"(Z|[+-]\d{2}(:?\d{2})?)$", pa.timestamp("ns", "UTC")),
+    (_DATE + r"$", pa.timestamp("ns")),
+)
 
 
 def bare(name: str) -> str:
@@ -185,20 +189,33 @@ def _float_or_nan(text: str) -> float:
 
 
 def _iso_to_ns(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Dates of ISO 8601; one by one only where Arrow does not read a whole column."""
-    for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("ns")):
-        try:
-            return _filled(pc.cast(pc.cast(column, kind), pa.int64()))
-        except pa.ArrowInvalid:
+    """Dates of ISO 8601, and times since some start such as ``01:02:03.25``."""
+    total, valid = _elapsed_to_ns(column)
+    for pattern, kind in _DATES:
+        rows = np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(column, pattern), False)))
+        if not len(rows):
             continue
-    values = [_one_iso(text) for text in column.to_pylist()]
-    return np.array([v or 0 for v in values], np.int64), np.array([v is not None for v in values], np.bool_)
+        texts = column.take(pa.array(rows))
+        try:
+            total[rows], valid[rows] = _filled(pc.cast(pc.cast(texts, kind), pa.int64()))
+        except pa.ArrowInvalid:  # a 31st of February among them
+            values = [_one_date(text, kind) for text in texts.to_pylist()]
+            total[rows] = [value or 0 for value in values]
+            valid[rows] = [value is not None for value in values]
+    return total, valid
 
 
-def _one_iso(text: str | None) -> int | None:
-    for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("ns")):
-        try:
-            return None if text is None else int(pa.scalar(text).cast(kind).cast(pa.int64()).as_py())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-    return None
+def _elapsed_to_ns(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    parts = pc.extract_regex(column, r"^(?P<h>\d{1,4}):(?P<m>\d{2}):(?P<s>\d{2}(?:\.\d+)?)$")
+    valid = np.asarray(parts.is_valid())
+    hours, _ = _filled(pc.cast(pc.fill_null(pc.struct_field(parts, "h"), "0"), pa.int64()))
+    minutes, _ = _filled(pc.cast(pc.fill_null(pc.struct_field(parts, "m"), "0"), pa.int64()))
+    seconds, _ = _text_to_ns(pc.fill_null(pc.struct_field(parts, "s"), "0"), "s")
+    return np.where(valid, (hours * 60 + minutes) * 60 * UNITS["s"] + seconds, 0), valid
+
+
+def _one_date(text: str, kind: pa.DataType) -> int | None:
+    try:
+        return int(pa.scalar(text).cast(kind).cast(pa.int64()).as_py())
+    except pa.ArrowInvalid:
+        return None

@@ -69,6 +69,8 @@ def test_decimal_commas(tmp_path):
         ("time_us", "-25", -25_000),
         ("datetime", "2023-11-14T22:13:20.000000001Z", 1_700_000_000_000_000_001),
         ("datetime", "2023-11-14 22:13:20", 1_700_000_000_000_000_000),
+        ("datetime", "2023-11-15T00:13:20+02:00", 1_700_000_000_000_000_000),
+        ("timestamp", "01:00:00.560", 3_600_560_000_000),
     ],
 )
 def test_times_are_exact(tmp_path, header, cell, stamp):
@@ -77,6 +79,13 @@ def test_times_are_exact(tmp_path, header, cell, stamp):
     (stream,) = recording.streams.values()
     expected = Epoch.UNIX if stamp > 10**18 else Epoch.UNKNOWN
     assert stream.stamp_clock.epoch is expected
+
+
+def test_a_date_that_does_not_exist_is_one_bad_row(tmp_path):
+    body = ["2024-02-28T10:00:00,1", "2024-02-31T10:00:00,2", "2024-03-01T10:00:00Z,3"]
+    recording = open_recording(write(tmp_path / "log.csv", "datetime,a", body))
+    assert recording.read("log")["a"].to_pylist() == [1.0, 3.0]
+    assert recording.notes[0].where.row == 1
 
 
 def test_the_unit_is_inferred_and_said(tmp_path):

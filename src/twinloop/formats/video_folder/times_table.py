@@ -154,7 +154,7 @@ def _long_times(
     ids = [str(value) for value in pc.unique(table.column(camera)).to_pylist() if value is not None]
     matched = _match(videos, ids)
     unmatched = sorted(set(ids) - set(matched.values()))
-    if unmatched:
+    if unmatched and len(videos) > 1:
         notes.add(
             Problem.MISSING_FILE,
             f"column {camera} names cameras without a video file here: {', '.join(unmatched)}",
