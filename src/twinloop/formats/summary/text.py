@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 12
 #: Columns where the output goes to a file or another program.
 PIPED_WIDTH = 160
-#: Narrower terminals get the types under the names.
+#: Narrower terminals do without types, roles and clocks.
 _WIDE = 118
 _HARMLESS = frozenset({Problem.PATH, Problem.SCHEMA})
 
@@ -90,35 +90,35 @@ def _print_streams(recording: Recording, spans: list[ClockSpan], console: Consol
         return
     wide = console.width >= _WIDE
     starts = {span.clock.epoch: span.start_ns for span in spans}
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    table = Table(box=None, padding=(0, 2 if wide else 1, 0, 0), header_style="bold", pad_edge=False)
     table.add_column("stream", overflow="fold", min_width=16)
-    table.add_column("kind")
+    table.add_column("kind", no_wrap=True)
     if wide:
         table.add_column("type", overflow="fold", style="dim")
-    for name in ("count", "Hz", "from s", "to s", "size"):
+    for name in ("count", "Hz", *(("from s", "to s") if wide else ("span s",)), "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("stamp")
-    table.add_column("clock", style="dim")
+    table.add_column("stamp", no_wrap=True)
+    if wide:
+        table.add_column("clock", style="dim")
     for one in facts:
         stream = one.stream
-        name = escape(stream.name) + (
-            "" if wide or not stream.type_name else f"\n[dim]{escape(stream.type_name)}[/]"
-        )
-        offsets = [
-            "" if time is None else f"{(time - starts[one.clock.epoch]) / 1e9:.3f}"
-            for time in (stream.start_ns, stream.end_ns)
-        ]
-        table.add_row(
-            name,
-            stream.kind.value + (f" [dim]{stream.role.value}[/]" if stream.role and wide else ""),
-            *([escape(stream.type_name)] if wide else []),
-            "" if stream.count is None else f"{stream.count:,}",
-            _rate(one),
-            *offsets,
-            human_bytes(stream.bytes),
-            stream.stamp_source.value,
-            escape(f"{stream.timeline.removesuffix('_ns')} {one.clock}"),
-        )
+        role = f" [dim]{stream.role.value}[/]" if stream.role and wide else ""
+        count = "" if stream.count is None else f"{stream.count:,}"
+        cells = [escape(stream.name), stream.kind.value + role]
+        if wide:
+            cells.append(escape(stream.type_name))
+        cells += [count, _rate(one)]
+        if wide:
+            cells += [
+                "" if time is None else f"{(time - starts[one.clock.epoch]) / 1e9:.3f}"
+                for time in (stream.start_ns, stream.end_ns)
+            ]
+        else:
+            cells.append("" if one.span_s is None else f"{one.span_s:.2f}")
+        cells += [human_bytes(stream.bytes), stream.stamp_source.value]
+        if wide:
+            cells.append(escape(f"{stream.timeline.removesuffix('_ns')} {one.clock}"))
+        table.add_row(*cells)
     console.print()
     console.print(table, highlight=False)
 
