@@ -195,6 +195,23 @@ def growing_latency(seed: int) -> Planted:
     return plant(items, "/camera", value=120, tolerance=3)
 
 
+def clock_step(seed: int) -> Planted:
+    """The camera's clock is set forward by half a second."""
+    items = clean.streams(clean.Recipe(seed))
+    stamps = column(items["/camera"], "stamp_ns")
+    stamps[240:] += 500_000_000
+    items["/camera"] = changed(items["/camera"], {"stamp_ns": stamps})
+    return plant(items, "/camera", value=500, tolerance=2, at_s=8.5, severity=Severity.ERROR)
+
+
+def clock_step_back(seed: int) -> Planted:
+    items = clean.streams(clean.Recipe(seed))
+    stamps = column(items["/imu"], "stamp_ns")
+    stamps[1600:] -= 80_000_000
+    items["/imu"] = changed(items["/imu"], {"stamp_ns": stamps})
+    return plant(items, "/imu", value=-80, tolerance=2, at_s=7.92, severity=Severity.ERROR)
+
+
 def off_grid(seed: int) -> Planted:
     items, episodes, mapping = clean.grid_dataset(seed=seed)
     stamps = column(items["action"], "stamp_ns")
@@ -406,6 +423,8 @@ FAULTS: list[tuple[str, Callable[[int], Planted]]] = [
     ("TIM011", off_grid),
     ("TIM012", stamp_ahead),
     ("TIM013", container_clock),
+    ("TIM014", clock_step),
+    ("TIM014", clock_step_back),
     ("SYN001", no_overlap),
     ("SYN002", late_start),
     ("SYN003", early_end),

@@ -55,6 +55,7 @@ class Delay:
         count: samples with both times. least_ns, most_ns: exact extremes, with the stamps they occurred at.
         stamps_ns, delays_ns: (S,) all samples or evenly strided ones, in the file's order.
         arrival_ns: (A,) intervals between neighbours in the recorder's time, likewise.
+        floor: (3, W) the smallest delay of each of some hundred runs of samples: delay, stamp, row.
         line: None where there are too few samples, or stamps do not advance.
     """
 
@@ -66,7 +67,16 @@ class Delay:
     stamps_ns: NDArray[np.float64]
     delays_ns: NDArray[np.float64]
     arrival_ns: NDArray[np.float64]
+    floor: NDArray[np.int64]
     line: DriftLine | None
+
+    def shift_at(self, row: int) -> float | None:
+        """By how much the floor is higher after a row than before it, ns; None too near to either end."""
+        place = int(np.searchsorted(self.floor[2], row))
+        before, after = self.floor[0, max(place - 4, 0) : place], self.floor[0, place : place + 4]
+        if len(before) < 2 or len(after) < 2:
+            return None
+        return float(np.median(after) - np.median(before))
 
 
 class DelayMeter:
@@ -74,9 +84,9 @@ class DelayMeter:
 
     def __init__(self) -> None:
         self._window = 8
-        self._minima: list[NDArray[np.int64]] = []  # (2, W): delay, stamp
+        self._minima: list[NDArray[np.int64]] = []  # (3, W): delay, stamp, row
         self._windows = 0
-        self._rest = np.empty((2, 0), np.int64)
+        self._rest = np.empty((3, 0), np.int64)
         self._pairs = StridedSample(16_384)
         self._arrivals = StridedSample(16_384)
         self._newest_log: int | None = None
@@ -86,8 +96,8 @@ class DelayMeter:
         self._most = (0, 0)
         self._span = (0, 0)
 
-    def add(self, stamps: NDArray[np.int64], logs: NDArray[np.int64]) -> None:
-        """Take in both times (N,) of samples in the file's order."""
+    def add(self, stamps: NDArray[np.int64], logs: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Take in both times and the row numbers (N,) of samples in the file's order."""
         if not len(stamps):
             return
         delays = logs - stamps
@@ -106,19 +116,15 @@ class DelayMeter:
             ]
         )
         self._newest_log = int(logs[-1])
-        self._add_minima(np.concatenate([self._rest, np.stack([delays, stamps])], axis=1))
+        self._add_minima(np.concatenate([self._rest, np.stack([delays, stamps, rows])], axis=1))
 
     def _add_minima(self, pairs: NDArray[np.int64]) -> None:
         whole = pairs.shape[1] // self._window * self._window
         self._rest = pairs[:, whole:]
         if not whole:
             return
-        delays = pairs[0, :whole].reshape(-1, self._window)
-        stamps = pairs[1, :whole].reshape(-1, self._window)
-        lowest = delays.argmin(axis=1)
-        each = np.arange(len(lowest))
-        self._minima.append(np.stack([delays[each, lowest], stamps[each, lowest]]))
-        self._windows += len(lowest)
+        self._minima.append(_merge(pairs[:, :whole], self._window))
+        self._windows += self._minima[-1].shape[1]
         while self._windows > _WINDOWS:
             self._minima = [_merge(np.concatenate(self._minima, axis=1), 2)]
             self._windows = self._minima[0].shape[1]
@@ -138,6 +144,7 @@ class DelayMeter:
             stamps_ns=pairs[:, 0] + self._origin,
             delays_ns=pairs[:, 1],
             arrival_ns=self._arrivals.values(),
+            floor=np.concatenate(self._minima, axis=1) if self._minima else np.empty((3, 0), np.int64),
             line=self._fit(),
         )
 
@@ -164,10 +171,8 @@ class DelayMeter:
         )
 
 
-def _merge(minima: NDArray[np.int64], by: int) -> NDArray[np.int64]:
-    """Window minima (2, W) of windows `by` times as long."""
-    whole = minima.shape[1] // by * by
-    delays, stamps = minima[0, :whole].reshape(-1, by), minima[1, :whole].reshape(-1, by)
-    lowest = delays.argmin(axis=1)
-    each = np.arange(len(lowest))
-    return np.stack([delays[each, lowest], stamps[each, lowest]])
+def _merge(pairs: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+    """The column of smallest delay of each `by` columns (3, N): delay, stamp, row."""
+    whole = pairs.shape[1] // by * by
+    lowest = pairs[0, :whole].reshape(-1, by).argmin(axis=1)
+    return pairs[:, lowest + by * np.arange(len(lowest))]

@@ -6,6 +6,7 @@ Whoever reads a recording anyway (ingestion) can feed the same batches to an `Ob
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from twinloop.checks.measure.bounded import PlaceList, Places
 from twinloop.checks.measure.delay import Delay, DelayMeter
 from twinloop.checks.measure.images import ImageRows, ImageRowsMeter
+from twinloop.checks.measure.steps import ClockStep, find_steps
 from twinloop.checks.measure.timing import Timing, TimingMeter
 from twinloop.checks.measure.values import StreamValues, ValuesMeter, element_names, watched_columns
 from twinloop.core.clock import Epoch
@@ -42,7 +44,7 @@ class Span:
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Observed:
     """What was measured of one stream.
 
@@ -62,6 +64,11 @@ class Observed:
     delay: Delay | None
     values: StreamValues | None
     images: ImageRows | None
+
+    @cached_property
+    def clock_steps(self) -> tuple[ClockStep, ...]:
+        """Where the stream's clock was set."""
+        return find_steps(self.timing, self.delay) if self.stream.timeline == "stamp_ns" else ()
 
 
 def is_grid(stream: Stream) -> bool:
@@ -239,7 +246,7 @@ class _Watch:
             stamped = self._stamped(stamps, rows)
             self.unstamped.add(rows[~stamped], times[~stamped], times[~stamped])
             if logs is not None and self.stream.stamp_source is not StampSource.GRID:
-                self.delay.add(stamps[stamped], logs[stamped])
+                self.delay.add(stamps[stamped], logs[stamped], rows[stamped])
         if stamped is not None and self.stream.timeline == "stamp_ns" and not stamped.all():
             rows, times = rows[stamped], times[stamped]
             block = block.filter(pa.array(stamped))

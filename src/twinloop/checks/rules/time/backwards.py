@@ -13,8 +13,8 @@ makes a robot move in two ways at once; samples out of order make it tremble.
 ## How it is measured
 
 Neighbours in the file's order are compared, across batches and files. Each place gives the row, the two
-times, and by how much time went back (the value). Streams of transforms are left out: several publishers
-share them, each with a clock of its own.
+times, and by how much time went back (the value). Jumps of a clock that was set are rule TIM014's. Streams
+of transforms are left out: several publishers share them, each with a clock of its own.
 
 ## Example
 
@@ -39,6 +39,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from twinloop.checks.rule import Broken, Scope, rule
 from twinloop.checks.wording import count, duration, ms
@@ -68,7 +70,8 @@ def backwards(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
             continue
         places = timing.backwards
         by_ns = places.end_ns - places.start_ns
-        chosen = (by_ns > limits.tolerance_ms * 1e6).nonzero()[0]
+        steps = [step.row for step in subject.observed[stream.name].clock_steps]
+        chosen = ((by_ns > limits.tolerance_ms * 1e6) & ~np.isin(places.row, steps)).nonzero()[0]
         more = len(chosen) - limits.listed + places.total - len(places)
         for i in chosen[: limits.listed]:
             last = i == chosen[: limits.listed][-1] and more > 0

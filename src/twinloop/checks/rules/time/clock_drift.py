@@ -46,7 +46,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twinloop.checks.rule import Broken, Need, Scope, rule
+from twinloop.checks.rule import Broken, Need, NotMeasured, Scope, rule
 from twinloop.checks.wording import duration
 from twinloop.core.finding import Severity
 
@@ -77,8 +77,11 @@ class Limits:
     needs=(Need.STAMP_AND_LOG,),
     since="0.1",
 )
-def clock_drift(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
-    for seen in subject.observed.values():
+def clock_drift(subject: RecordingSubject, limits: Limits) -> Iterator[Broken | NotMeasured]:
+    for name, seen in subject.observed.items():
+        if seen.clock_steps:
+            yield NotMeasured("its clock was set in between (rule TIM014)", name)
+            continue
         line = seen.delay.line if seen.delay else None
         if line and drifts(line, limits):
             yield _drift(seen.stream, line, seen.timing.first_ns, seen.timing.last_ns, limits)

@@ -21,8 +21,8 @@ deviations). Where the producer counts its samples, its count is taken. The valu
 the longest that was allowed.
 
 A gap is an error if it lasts longer than `long_s`, or if an episode lost more than `share` of the stream's
-samples; else a warning. Streams of a grid are not judged: their times cannot show a gap. Streams that speak
-when something happens are not judged either.
+samples; else a warning. Jumps of a clock that was set are no gaps (rule TIM014). Streams of a grid are not
+judged: their times cannot show a gap. Streams that speak when something happens are not judged either.
 
 ## Example
 
@@ -97,6 +97,8 @@ def gap(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
         lost = lost_samples(timing.long, typical)
         # On a recorder's times, samples that seem lost at the very end may only be late.
         told = timing.long.followed | (stream.timeline == "stamp_ns")
+        steps = [step.row for step in subject.observed[stream.name].clock_steps]
+        told &= ~np.isin(timing.long.row, steps)
         is_gap = (timing.long.length_ns > limit_ns) & (lost > 0) & told
         gaps, lost = timing.long.where(is_gap), lost[is_gap]
         if len(gaps):

@@ -83,6 +83,9 @@ def log_latency(subject: RecordingSubject, limits: Limits) -> Iterator[Broken | 
     for name, seen in subject.observed.items():
         if seen.delay is None or seen.delay.count < _FEWEST:
             continue
+        if seen.clock_steps:
+            yield NotMeasured("its clock was set in between (rule TIM014)", name)
+            continue
         if seen.stream.stamp_clock.epoch is not seen.stream.log_clock.epoch:
             yield NotMeasured("its stamps and the recorder's times count from different epochs", name)
             continue

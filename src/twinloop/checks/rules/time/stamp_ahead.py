@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.checks.rule import Broken, Need, Scope, rule
+from twinloop.checks.rule import Broken, Need, NotMeasured, Scope, rule
 from twinloop.checks.rules.time.clock_drift import Limits as DriftLimits
 from twinloop.checks.rules.time.clock_drift import drifts
 from twinloop.checks.wording import duration, ms, share
@@ -66,10 +66,13 @@ class Limits:
     needs=(Need.STAMP_AND_LOG,),
     since="0.1",
 )
-def stamp_ahead(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
+def stamp_ahead(subject: RecordingSubject, limits: Limits) -> Iterator[Broken | NotMeasured]:
     for name, seen in subject.observed.items():
         stream, delay = seen.stream, seen.delay
         if delay is None or stream.stamp_clock.epoch is not stream.log_clock.epoch:
+            continue
+        if seen.clock_steps:
+            yield NotMeasured("its clock was set in between (rule TIM014)", name)
             continue
         ahead, at, part = _ahead(delay, limits.tolerance_ms * 1e6)
         if ahead > limits.tolerance_ms * 1e6:
