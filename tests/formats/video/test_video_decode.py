@@ -10,6 +10,7 @@ from clips import depth_image, number_of, numbered, write_clip
 
 from twinloop.core.errors import UnreadableError
 from twinloop.formats.video.decode import decode_images
+from twinloop.formats.video.mp4_header import mp4_header
 from twinloop.formats.video.probe import packet_index, video_header
 
 COUNT = 40
@@ -39,6 +40,29 @@ def test_header_names_codec_size_and_rate(clip):
     assert (header.codec, header.width, header.height) == (codec, 96, 64)
     assert header.rate_hz == pytest.approx(30, rel=0.01)
     assert header.images in (COUNT, None)
+
+
+def test_the_brief_header_of_mp4_says_the_same(clip):
+    path, _ = clip
+    header, brief = video_header(path), mp4_header(path)
+    if path.suffix == ".mkv":
+        assert brief is None
+        return
+    assert (brief.width, brief.height, brief.images) == (header.width, header.height, COUNT)
+    assert Fraction(1, brief.timescale) == header.time_base
+
+
+def test_the_brief_header_of_damaged_files_is_none_or_sane(tmp_path):
+    path = tmp_path / "clip.mp4"
+    write_clip(path, (numbered(k) for k in range(5)))
+    whole = path.read_bytes()
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        data = bytearray(whole[: random.integers(len(whole))] if random.random() < 0.3 else whole)
+        for at in random.integers(0, max(1, len(data)), 40 if len(data) else 0):
+            data[at] = random.integers(256)
+        path.write_bytes(data)
+        mp4_header(path)
 
 
 def test_packets_are_counted_without_decoding(clip):

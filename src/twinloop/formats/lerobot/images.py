@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,22 +29,40 @@ def open_segments(
     feature: FeatureInfo, episodes: Sequence[EpisodeEntry], notes: Notes
 ) -> tuple[VideoSegment, ...]:
     """One segment for each video file of a camera that opens, in the episodes' order."""
-    from twinloop.formats.video.probe import video_header
-
-    segments: dict[str, VideoSegment] = {}
+    segments: dict[Path, VideoSegment] = {}
+    models: dict[tuple[str, int, int], VideoSegment] = {}
     for episode in episodes:
         path = episode.videos[feature.name].file
-        if path is None or str(path) in segments:
+        if path is None or path in segments:
             continue
         try:
-            header = video_header(path)
+            segments[path] = _segment(path, models)
         except TwinloopError as error:
             notes.add(Problem.CORRUPT, error.what, Where(file=str(path), stream=feature.name), None)
-            continue
-        segments[str(path)] = header.segment()
     found = tuple(segments.values())
     _note_wrong_declaration(feature, found, notes)
     return found
+
+
+def _segment(path: Path, models: dict[tuple[str, int, int], VideoSegment]) -> VideoSegment:
+    """A file as a segment; MP4s like one that was probed before are not probed again.
+
+    Raises:
+        UnreadableError: the file is no video.
+    """
+    from twinloop.formats.video.mp4_header import mp4_header
+    from twinloop.formats.video.probe import video_header
+
+    brief = mp4_header(path)
+    look = (brief.codec_tag, brief.width, brief.height) if brief else None
+    if brief and look in models:
+        return replace(
+            models[look], file=str(path), time_base=(1, brief.timescale), images=brief.images or None
+        )
+    segment = video_header(path).segment()
+    if brief and look and segment.time_base == (1, brief.timescale):
+        models[look] = segment
+    return segment
 
 
 def _note_wrong_declaration(feature: FeatureInfo, segments: tuple[VideoSegment, ...], notes: Notes) -> None:
