@@ -37,6 +37,11 @@ MESSAGE_FIELDS_BYTES = MESSAGE_HEADER.itemsize - PREFIX.size
 #: a message from the start of the chunk's uncompressed records, 8 bytes each.
 INDEX_FIELDS = struct.Struct("<HI")
 
+_CHUNK_PLACE = struct.Struct("<qqQQI")  # times, offset, length, bytes of the channels' places
+_CHANNEL_PLACE = struct.Struct("<HQ")
+_CHUNK_INDEXED = struct.Struct("<QI")  # bytes of its message indexes, length of the compression's name
+_CHUNK_SIZES = struct.Struct("<QQ")
+
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 
@@ -215,15 +220,18 @@ class ChunkIndex:
 
     @classmethod
     def parse(cls, data: Bytes) -> ChunkIndex:
-        fields = _Fields(data)
-        start, end, offset, length = fields.time(), fields.time(), fields.u64(), fields.u64()
-        entries = fields.blob(fields.u32())
-        if len(entries) % 10:
-            raise BadRecord(f"message index offsets of {len(entries)} bytes, not a multiple of 10")
-        channels = frozenset(channel for channel, _ in struct.iter_unpack("<HQ", entries))
-        return cls(
-            start, end, offset, length, channels, fields.u64(), fields.text(), fields.u64(), fields.u64()
-        )
+        # Read by struct: a large file has tens of thousands of these.
+        try:
+            start, end, offset, length, size = _CHUNK_PLACE.unpack_from(data)
+            at = _CHUNK_PLACE.size
+            channels = frozenset(channel for channel, _ in _CHANNEL_PLACE.iter_unpack(data[at : at + size]))
+            index_length, text = _CHUNK_INDEXED.unpack_from(data, at + size)
+            at += size + _CHUNK_INDEXED.size
+            compression = bytes(data[at : at + text]).decode("utf-8", "replace")
+            stored, uncompressed = _CHUNK_SIZES.unpack_from(data, at + text)
+        except struct.error as error:
+            raise BadRecord(f"a chunk index that does not parse: {error}") from None
+        return cls(start, end, offset, length, channels, index_length, compression, stored, uncompressed)
 
 
 @dataclass(frozen=True, slots=True)
