@@ -1,0 +1,227 @@
+"""Rows of images, encoded anew: for cameras that cannot be remuxed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from twinloop.core.errors import UnknownNameError, UnreadableError, Where
+from twinloop.deliver.lerobot.depth import DEPTH_OPTIONS, depth_picture
+from twinloop.deliver.lerobot.pictures import pictures_at, ticks_in
+from twinloop.formats.video.pixels import to_pixels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import av
+    from numpy.typing import NDArray
+
+    from twinloop.deliver.images import ImageTable
+    from twinloop.formats.video.probe import PacketIndex
+
+#: SMPTE 170M: what swscale makes of RGB, and what readers assume of untagged video.
+_BT601 = 6
+_LIMITED_RANGE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """One codec with its options, as FFmpeg names them. `codec` is the bitstream's name.
+
+    `info` goes into the feature's ``info`` as LeRobot's own keys ``video.<key>``.
+    """
+
+    codec: str
+    encoder: str
+    gop: int
+    crf: int
+    preset: str
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of the encoder, as strings."""
+        return {"g": str(self.gop), "crf": str(self.crf), "preset": self.preset, **self.extra}
+
+    @property
+    def info(self) -> dict[str, object]:
+        """What LeRobot keeps of an encoder."""
+        preset = int(self.preset) if self.preset.isdigit() else self.preset
+        return {"video.g": self.gop, "video.crf": self.crf, "video.preset": preset, "video.fast_decode": 0}
+
+
+#: Codec -> (FFmpeg's encoder, crf, preset, options). A group of two images keeps random access fast, as
+#: LeRobot's own default does; av1's figures are LeRobot's own. No B-frames: display order is file order.
+_CODECS: dict[str, tuple[str, int, str, dict[str, str]]] = {
+    "h264": ("libx264", 23, "veryfast", {"bf": "0"}),
+    "hevc": ("libx265", 26, "veryfast", {"x265-params": "bframes=0:log-level=none"}),
+    "av1": ("libsvtav1", 30, "12", {"svtav1-params": "fast-decode=0"}),
+}
+
+
+def encoder_for(codec: str, gop: int = 2, crf: int | None = None) -> Encoder:
+    """The encoder of a codec: h264, hevc or av1.
+
+    Raises:
+        UnknownNameError: another codec.
+    """
+    if codec not in _CODECS:
+        raise UnknownNameError("codec for LeRobot videos", codec, _CODECS)
+    name, default_crf, preset, extra = _CODECS[codec]
+    return Encoder(codec, name, gop, default_crf if crf is None else crf, preset, extra)
+
+
+def encode_rows(
+    table: ImageTable,
+    images: NDArray[np.int64],
+    path: Path,
+    fps: int,
+    encoder: Encoder,
+    packets: Callable[[str], PacketIndex],
+    *,
+    depth: bool = False,
+    seen: Callable[[NDArray[np.generic]], None] | None = None,
+    wanted: frozenset[int] = frozenset(),
+    on_row: Callable[[], None] | None = None,
+) -> NDArray[np.bool_]:
+    """Encode the images at `images` (R,) of the table, one a row, into an MP4 with row k at k / fps.
+
+    Args:
+        images: places in the table, not decreasing; a place may repeat.
+        depth: 16-bit images go into LeRobot's 12-bit form.
+        seen: called with the pixels, (H, W, 3) uint8 or (H, W) uint16, of the rows in `wanted`.
+        on_row: called after each row.
+
+    Returns:
+        (R,) bool, rows whose image did not decode: they show the one before it.
+
+    Raises:
+        UnreadableError: no image of the rows decodes.
+    """
+    import av
+
+    broken = np.zeros(len(images), bool)
+    written = 0
+    with av.open(str(path), "w") as output:
+        writer: _Writer | None = None
+        last: av.VideoFrame | None = None
+        for row, picture in _rows(table, images, packets):
+            broken[row] = picture is None
+            last = picture or last
+            if last is None:
+                continue
+            writer = writer or _Writer(output, last, fps, encoder, depth)
+            while written <= row:  # rows before the first image that decodes show that one
+                shown = writer.write(last, written)
+                if written in wanted and seen is not None:
+                    seen(_depth_of(last) if depth else to_pixels(shown))
+                written += 1
+                if on_row is not None:
+                    on_row()
+        if writer is None:
+            raise UnreadableError(
+                "none of the images of an episode decodes",
+                where=Where(file=table.segment_of(int(images[0])).file, stream=table.stream.name),
+                fix="exclude the episode: twinloop episode set ID --exclude REASON",
+            )
+        writer.finish()
+    return broken
+
+
+def _rows(
+    table: ImageTable, images: NDArray[np.int64], packets: Callable[[str], PacketIndex]
+) -> Iterator[tuple[int, av.VideoFrame | None]]:
+    """(row, picture) in order of rows; None where the image does not decode."""
+    places, first_row = np.unique(images, return_index=True)
+    rows_of = np.split(np.arange(len(images)), first_row[1:])
+    turns = np.nonzero(np.diff(table.segment[places]))[0] + 1
+    for part in np.split(np.arange(len(places)), turns):
+        segment = table.segment_of(int(places[part[0]]))
+        index = packets(segment.file)
+        ticks = ticks_in(index, segment, table.pts[places[part]])
+        # Images may lie in the file in another order than their true times: then each is sought.
+        forward = bool((np.diff(ticks) > 0).all())
+        for run in [part] if forward else np.split(part, len(part)):
+            yield from _run_rows(index, ticks[run - part[0]], [rows_of[place] for place in run])
+
+
+def _run_rows(
+    index: PacketIndex, ticks: NDArray[np.int64], rows: list[NDArray[np.int64]]
+) -> Iterator[tuple[int, av.VideoFrame | None]]:
+    """(row, picture) for images at increasing `ticks` (K,), each shown by `rows` [k]."""
+    done = 0
+    for shown, picture in pictures_at(index, ticks):
+        place = int(np.searchsorted(ticks, shown))
+        yield from ((int(row), None) for missed in rows[done:place] for row in missed)
+        yield from ((int(row), picture) for row in rows[place])
+        done = place + 1
+    yield from ((int(row), None) for missed in rows[done:] for row in missed)
+
+
+class _Writer:
+    """Pictures into one encoded track, converted to the track's pixel format."""
+
+    def __init__(
+        self,
+        output: av.container.OutputContainer,
+        picture: av.VideoFrame,
+        fps: int,
+        encoder: Encoder,
+        depth: bool,
+    ) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._output = output
+        self._depth = depth
+        self._reformatter = VideoReformatter()
+        self._time_base = Fraction(1, fps)
+        options = DEPTH_OPTIONS if depth else encoder.options
+        name = "libx265" if depth else encoder.encoder
+        self._track = cast("av.VideoStream", output.add_stream(name, fps, options=options))
+        self._even = (picture.width & ~1, picture.height & ~1)
+        self._track.pix_fmt = "gray12le" if depth else "yuv420p"
+        self._track.width, self._track.height = (picture.width, picture.height) if depth else self._even
+        if not depth:
+            context = self._track.codec_context
+            context.color_range = _LIMITED_RANGE
+            context.colorspace = _BT601 if picture.format.is_rgb else picture.colorspace
+            context.color_primaries = picture.color_primaries
+            context.color_trc = picture.color_trc
+
+    def write(self, picture: av.VideoFrame, row: int) -> av.VideoFrame:
+        """Encode `picture` as that of `row`; returns it as it went in."""
+        converted = depth_picture(_depth_of(picture)) if self._depth else self._colour(picture)
+        converted.pts = row
+        converted.time_base = self._time_base
+        converted.pict_type = 0  # the decoder's I and P would steer the encoder
+        self._output.mux(self._track.encode(converted))
+        return converted
+
+    def finish(self) -> None:
+        self._output.mux(self._track.encode(None))
+
+    def _colour(self, picture: av.VideoFrame) -> av.VideoFrame:
+        import av
+        from av.video.reformatter import ColorRange, Colorspace
+
+        if (picture.width, picture.height) != self._even:
+            width, height = self._even
+            pixels = self._reformatter.reformat(picture, format="rgb24", threads=1).to_ndarray()
+            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels[:height, :width]), format="rgb24")
+        if picture.format.name == "yuv420p" and picture.color_range in (0, _LIMITED_RANGE):
+            return picture
+        return self._reformatter.reformat(
+            picture,
+            format="yuv420p",
+            dst_colorspace=Colorspace.ITU601 if picture.format.is_rgb else None,
+            dst_color_range=ColorRange.MPEG,
+            threads=1,
+        )
+
+
+def _depth_of(picture: av.VideoFrame) -> NDArray[np.uint16]:
+    return cast("NDArray[np.uint16]", to_pixels(picture))
