@@ -11,9 +11,11 @@ Both work on a uniform grid of commands a and states s, element d, with one step
   time delay", IEEE Trans. ASSP 24(4), 1976): R(k) = mean_d of the normalised correlation of da_d(t) with
   ds_d(t + k). Velocities: blind to offsets and scale, misled by noise and by periodic motion.
 
-The lag is the shift with the least D, or the largest R, refined below a step by the parabola through the
-extreme and its neighbours. Positive: the command leads. Elements that do not move beyond their noise are
-left out; w_d tames elements whose motion is over five times the median's, as where units are mixed.
+The lag is the shift with the least D, or the largest R, refined below a step: R by the parabola through its
+peak and the neighbours. D has the shape of a V where noise is small and of a parabola where it is large (a
+parabola through a V is off by up to a sixth of a step), so D is refined by the best a |k - x|^p + b through
+five points, p from 1 to 2. Positive: the command leads. Elements that do not move beyond their noise are left
+out; w_d tames elements whose motion is over twice the median's, as where units are mixed.
 
 Confidence (0 to 1; for ranking, not a probability) is the geometric mean of three numbers: the
 correlation at its peak, how far the least difference lies below the median over all shifts, and the
@@ -23,6 +25,7 @@ agreement of the two, 1 / (1 + (difference / 2 steps)^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 _FINEST_NS = 10_000_000  # shortest step; finer streams are averaged onto it
 _LONGEST_GRID = 20_000  # steps in all
 _MOVES_BEYOND_NOISE = 6.0
-_TAMED = 5.0
+_TAMED = 2.0
 # Unrelated signals reach peaks of 0.39 and depths of 0.44 in 5 s, 0.22 and 0.22 in 12 s, hardly ever both.
 _LEAST_PEAK = 0.3
 _LEAST_DEPTH = 0.3
@@ -135,19 +138,19 @@ def measure_lag(
     spread = b.std(axis=0)
     weight = 1 / np.maximum(1, spread / (_TAMED * np.median(spread)))
     pooled = differences @ weight
-    least = int(pooled.argmin())
+    lowest, refined = _minima(np.column_stack([pooled, differences]))
+    least = int(lowest[0])
     correlation = _correlation(a, b, reach)
     largest = int(correlation.argmax())
     return Lag(
-        lag_ns=(least - reach + _parabola(pooled, least)) * grid.step_ns,
+        lag_ns=float(least - reach + refined[0]) * grid.step_ns,
         correlation_ns=(largest - reach + _parabola(-correlation, largest)) * grid.step_ns,
         step_ns=grid.step_ns,
         peak=float(correlation[largest]),
         depth=_depth(pooled),
         elements=tuple(
-            ElementLag(names[d], (k - reach + _parabola(curve, k)) * grid.step_ns, _depth(curve))
-            for d, curve in zip(chosen.tolist(), differences.T, strict=True)
-            for k in [int(curve.argmin())]
+            ElementLag(names[d], float(k - reach + x) * grid.step_ns, _depth(curve))
+            for d, curve, k, x in zip(chosen.tolist(), differences.T, lowest[1:], refined[1:], strict=True)
         ),
         at_edge=least in (0, 2 * reach),
     )
@@ -167,9 +170,11 @@ class _Grid:
             return f"{len(first)} commands and {len(second)} states are too few"
         start = int(max(first.min(), second.min()))
         end = int(min(first.max(), second.max()))
-        periods = [float(np.median(np.diff(np.unique(times)))) for times in (first, second) if len(times) > 1]
+        if end <= start:
+            return "commands and states share too short a time"
+        periods = [float(np.median(np.diff(np.unique(times)))) for times in (first, second)]
         step = max(*periods, float(_FINEST_NS), (end - start) / _LONGEST_GRID)
-        steps = int((end - start) / step + 0.5) + 1 if end > start else 0
+        steps = int((end - start) / step + 0.5) + 1
         if steps < 20:
             return "commands and states share too short a time"
         return cls(start, step, steps)
@@ -233,8 +238,27 @@ def _energy(
     return running[end] - running[begin]
 
 
+@cache
+def _shapes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """|k - x|^p at k = -2..2, each about its mean and of length 1 (S, 5), and the x of each (S,)."""
+    x, p = (grid.reshape(-1, 1) for grid in np.meshgrid(np.linspace(-0.5, 0.5, 101), np.linspace(1, 2, 11)))
+    shapes = np.abs(np.arange(-2, 3) - x) ** p
+    shapes -= shapes.mean(axis=1, keepdims=True)
+    return shapes / np.linalg.norm(shapes, axis=1, keepdims=True), x[:, 0]
+
+
+def _minima(curves: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Where each curve (K, D) is least, as a step (D,) and a part of a step from it (D,), -0.5 to 0.5."""
+    lowest = curves.argmin(axis=0)
+    inner = np.clip(lowest, 2, len(curves) - 3)
+    points = curves[inner + np.arange(-2, 3)[:, None], np.arange(curves.shape[1])]
+    shapes, shifts = _shapes()
+    refined = shifts[(shapes @ (points - points.mean(axis=0))).argmax(axis=0)]
+    return lowest, np.where(lowest == inner, refined, 0.0)
+
+
 def _parabola(curve: NDArray[np.float64], at: int) -> float:
-    """Where the parabola through a minimum and its neighbours has its own, from -0.5 to 0.5 of a step."""
+    """Where the parabola through a minimum and its neighbours has its own, -0.5 to 0.5 of a step."""
     if not 0 < at < len(curve) - 1:
         return 0.0
     left, mid, right = curve[at - 1 : at + 2]
