@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from twinloop.core.kinds import StampSource
 from twinloop.core.stream import Payload
-from twinloop.formats.foxglove import TIME, Flat, attributes_of, kind_of, recipe_for, shape
+from twinloop.formats.flat import TIME, Flat, attributes_of, kind_of, shape
+from twinloop.formats.foxglove import recipe_for
 from twinloop.formats.json_schema import declared_types, is_moment
 from twinloop.formats.messages import Decoded, Peek
 from twinloop.formats.ros.columns import CODES

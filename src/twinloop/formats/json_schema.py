@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from twinloop.core.errors import TwinloopError
-from twinloop.formats.foxglove import TIME
+from twinloop.formats.flat import TIME
 
 _TYPES = {"number": pa.float64(), "integer": pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 _DEEPEST = 32

@@ -27,7 +27,7 @@ class Decoded:
             names and types of the kind's layout (`core.kinds.LAYOUTS`).
         rows: (M,) int64, the message each row came from; None: row i is message i. (A TF message holds
             several transforms; a message that does not decode gives no row.)
-        payload: bulk bytes of the rows, pointing into the buffer that was given.
+        payload: bulk bytes of the rows, pointing into the buffer that was given (of JSON, a buffer of its own).
         bad: (B,) int64, messages that do not fit their definition. why: what was wrong with the first.
     """
 

@@ -17,14 +17,8 @@ import pyarrow as pa
 
 from twinloop.core.kinds import StampSource
 from twinloop.core.stream import Payload
-from twinloop.formats.foxglove import (
-    TIME,
-    Flat,
-    attributes_of,
-    kind_of,
-    recipe_for,
-    shape,
-)
+from twinloop.formats.flat import TIME, Flat, attributes_of, kind_of, shape
+from twinloop.formats.foxglove import recipe_for
 from twinloop.formats.messages import Decoded, Peek
 from twinloop.formats.protobuf_schema import Blob, Message, Moment, Scalar, Text, message_type
 from twinloop.formats.protobuf_wire import (
