@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -34,11 +35,23 @@ for _verb in VERBS:
 
 
 def main() -> None:
-    """Run the command; errors for users go to stderr without a traceback, with their exit code."""
+    """Run the command; errors go to stderr without a traceback, with their exit code.
+
+    Whatever is not a `TwinloopError` is our bug and ends with 4; TWINLOOP_DEBUG=1 shows its traceback.
+    """
     try:
         app()
     except TwinloopError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.exit(0)
+        os._exit(0)  # whoever read the output has enough; Python would complain on closing it
+    except Exception as error:
+        if os.environ.get("TWINLOOP_DEBUG"):
+            raise
+        typer.echo(
+            f"error: twinloop crashed: {type(error).__name__}: {error}\n"
+            "  fix:      please report it with what TWINLOOP_DEBUG=1 prints",
+            err=True,
+        )
+        sys.exit(4)
