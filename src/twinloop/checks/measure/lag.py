@@ -4,7 +4,7 @@ Both work on a uniform grid of commands a and states s, element d, with one step
 
 - **least mean absolute difference** (the average magnitude difference function of Ross et al., "Average
   magnitude difference function pitch extractor", IEEE Trans. ASSP 22(5), 1974, between two signals):
-  D(k) = sum_d w_d mean_t |a_d(t) - s_d(t + k) - c_d(k)|, where c_d(k) is the median of a_d(t) - s_d(t + k),
+  D(k) = sum_d w_d mean_t |a_d(t) - s_d(t + k) - c_d(k)|, where c_d(k) is the mean of a_d(t) - s_d(t + k),
   so that a constant offset between leader and follower does not count. Positions: robust to noise, blind
   where the motion is slow and one-way.
 - **velocity cross-correlation** (Knapp and Carter, "The generalized correlation method for estimation of
@@ -200,15 +200,15 @@ class _Grid:
 
 
 def _differences(a: NDArray[np.float64], b: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """Mean absolute differences (2 reach + 1, D) at shifts -reach..reach, each about its median."""
+    """Mean absolute differences (2 reach + 1, D) at shifts -reach..reach, each about its mean."""
     a, b = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
     steps = a.shape[1]
     curves = np.empty((2 * reach + 1, len(a)))
     for k in range(-reach, reach + 1):
         length = steps - abs(k)
         difference = a[:, max(0, -k) :][:, :length] - b[:, max(0, k) :][:, :length]
-        middle = np.partition(difference, length // 2, axis=1)[:, length // 2, None]
-        curves[k + reach] = np.abs(difference - middle).mean(axis=1)
+        difference -= difference.mean(axis=1, keepdims=True)
+        curves[k + reach] = np.abs(difference, out=difference).mean(axis=1)
     return curves
 
 
