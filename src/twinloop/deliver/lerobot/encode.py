@@ -211,7 +211,8 @@ class _Writer:
         if (picture.width, picture.height) != self._even:
             width, height = self._even
             pixels = self._reformatter.reformat(picture, format="rgb24", threads=1).to_ndarray()
-            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels[:height, :width]), format="rgb24")
+            even: NDArray[np.uint8] = np.ascontiguousarray(pixels[:height, :width], np.uint8)
+            picture = av.VideoFrame.from_ndarray(even, format="rgb24")
         if picture.format.name == "yuv420p" and picture.color_range in (0, _LIMITED_RANGE):
             return picture
         return self._reformatter.reformat(

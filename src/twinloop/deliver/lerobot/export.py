@@ -18,7 +18,7 @@ from twinloop.deliver.lerobot.camera import REMUX_CODECS, Run
 from twinloop.deliver.lerobot.dataset import LeRobotWriter, Sizes
 from twinloop.deliver.lerobot.encode import Encoder, encode_rows, encoder_for
 from twinloop.deliver.lerobot.features import FeatureSpec, agree, align_features, specs_of
-from twinloop.deliver.lerobot.image_stats import keyframe_stats
+from twinloop.deliver.lerobot.image_stats import keyframe_stats, stored_stats
 from twinloop.deliver.lerobot.plan import EpisodePlan, LeftOut, SessionPlanner, rows_per_second
 from twinloop.deliver.lerobot.sidecar import FOLDER, Sidecar
 from twinloop.deliver.lerobot.stats import FeatureStats, PixelStats, images_to_sample
@@ -156,7 +156,7 @@ class _Export:
             before = self._done
             if camera.remuxed:
                 videos[name] = writer.videos[name].append(camera.runs, camera.lead)
-                image_stats[name] = keyframe_stats(camera.runs, camera.lead)
+                image_stats[name] = self._copied_stats(plan, name, camera)
                 gop = camera.gop
             else:
                 piece = root / f"{name}.encoding.mp4"
@@ -205,6 +205,12 @@ class _Export:
             on_row=self._advance,
         )
         return broken, pixels.stats()
+
+    def _copied_stats(self, plan: EpisodePlan, name: str, camera: CameraPlan) -> FeatureStats:
+        planner = self._planners[plan.source.session]
+        first, last = planner.tables[name].times_ns[camera.images[[0, -1]]].tolist()
+        stored = stored_stats(planner.histograms(name), first, last)
+        return stored or keyframe_stats(camera.runs, camera.lead)
 
     def _enter(
         self,

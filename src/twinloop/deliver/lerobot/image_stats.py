@@ -1,4 +1,7 @@
-"""Statistics of a remuxed camera's pixels, from its keyframes: nothing between them is decoded."""
+"""Statistics of a remuxed camera's pixels, without decoding what is only copied.
+
+They come from the histograms that the store took at ingest, else from the keyframes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,26 @@ from twinloop.formats.video.pixels import to_pixels
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from twinloop.deliver.lerobot.camera import Run
+
+
+def stored_stats(histograms: pa.Table | None, start_ns: int, end_ns: int) -> FeatureStats | None:
+    """Statistics of the images that a store sampled in [start_ns, end_ns]; None where it sampled none.
+
+    `histograms` has columns `time_ns` (N,) int64 and `histogram` (N, 768).
+    """
+    if histograms is None or not histograms.num_rows:
+        return None
+    times = np.asarray(histograms.column("time_ns"))
+    places = np.nonzero((times >= start_ns) & (times <= end_ns))[0]
+    if not len(places):
+        return None
+    pixels = PixelStats()
+    taken = histograms.column("histogram").take(places).combine_chunks()
+    pixels.add_histograms(np.asarray(taken.flatten(), np.uint32).reshape(len(places), -1))
+    return pixels.stats()
 
 
 def keyframe_stats(runs: Sequence[Run], lead: int = 0) -> FeatureStats:

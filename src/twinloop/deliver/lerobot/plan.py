@@ -28,6 +28,8 @@ from twinloop.formats.video.probe import packet_index
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from twinloop.core.session import Episode
     from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
 
@@ -71,6 +73,11 @@ class SessionPlanner:
             for feature in source.camera_features()
         }
         self.packets = cache(packet_index)
+        self.histograms = cache(self._histograms)
+
+    def _histograms(self, camera: str) -> pa.Table | None:
+        stats = self.source.image_stats
+        return None if stats is None else stats(self.tables[camera].stream.name)
 
     def is_depth(self, camera: str) -> bool:
         """Whether a camera's images are depth."""

@@ -12,6 +12,10 @@ from twinloop.formats.mapping.elements import NO_MATRIX
 from twinloop.formats.video.pixels import is_deep_gray
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
     from twinloop.core.clock import ClockModel
     from twinloop.core.mapping import Feature, Mapping
     from twinloop.core.recording import Recording
@@ -28,6 +32,8 @@ class ExportSource:
     Attributes:
         session: its id, or any name that tells it from the others.
         models: clock models to apply to its times. recordings: hashes of its source files, for the account.
+        image_stats: gives a stream's histograms of sampled images where a store has them (columns `time_ns`,
+            `histogram`: 256 counts each of red, green and blue).
     """
 
     session: str
@@ -37,6 +43,7 @@ class ExportSource:
     facts: SessionFacts = SessionFacts()
     models: tuple[ClockModel, ...] = ()
     recordings: tuple[str, ...] = ()
+    image_stats: Callable[[str], pa.Table] | None = None
 
     def features(self) -> tuple[Feature, ...]:
         """The mapped features of streams that are there."""

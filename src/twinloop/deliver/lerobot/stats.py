@@ -89,6 +89,11 @@ class PixelStats:
             counts += np.bincount(thinned[:, channel], minlength=len(counts))
         self._images += 1
 
+    def add_histograms(self, counts: NDArray[np.uint32]) -> None:
+        """Count images (N, 768) by their histograms: 256 values each of red, green and blue."""
+        self._counts += counts.sum(axis=0, dtype=np.int64).reshape(3, 256)
+        self._images += len(counts)
+
     def stats(self) -> FeatureStats:
         """min, max, mean, std and quantiles (C, 1, 1), count (1,) images; of no image, zeros."""
         scale = 1.0 if self._depth else 255.0
