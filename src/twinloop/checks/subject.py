@@ -104,7 +104,7 @@ class RecordingSubject:
             if stream.kind in SENSOR_KINDS:
                 keeps_rate = whole.count >= _FEWEST_SENSOR_SAMPLES
             else:
-                keeps_rate = whole.count >= _FEWEST_OTHER_SAMPLES and whole.steadiness >= _STEADY
+                keeps_rate = whole.count >= _FEWEST_OTHER_SAMPLES and whole.intervals.steadiness >= _STEADY
             if stream.kind not in SPORADIC_KINDS and keeps_rate:
                 yield stream, timing
 

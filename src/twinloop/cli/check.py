@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from twinloop.checks.profile import Profile
     from twinloop.core.finding import CheckReport, Severity
+    from twinloop.formats.reader import ReadOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -80,13 +82,12 @@ def _run(
 ) -> CheckReport:
     """Check a path if there is one of this name, else a session of the store."""
     from twinloop.checks.run import check as check_recording
-    from twinloop.core.mapping import load_mapping
-    from twinloop.formats.reader import ReadOptions, open_recording
+    from twinloop.formats.reader import open_recording
 
-    given = load_mapping(mapping) if mapping else None
+    options = _options(types, mapping)
+    given = options.mapping
     if Path(what).exists() or _is_path(what):
-        recording = open_recording(what, ReadOptions(types_dir=types, mapping=given))
-        with recording, _Progress() as progress:
+        with open_recording(what, options) as recording, _Progress() as progress:
             return check_recording(
                 recording, mapping=given, select=select, ignore=ignore, profile=profile, progress=progress
             )
@@ -104,6 +105,20 @@ def _run(
             profile=profile,
             progress=progress,
         )
+
+
+def _options(types: Path | None, mapping: Path | None) -> ReadOptions:
+    """A mapping file is a table's or one of features, by what it says."""
+    from twinloop.formats.reader import ReadOptions
+
+    if mapping is None:
+        return ReadOptions(types_dir=types)
+    from twinloop.core.mapping import load_mapping
+    from twinloop.formats.table.sidecar import describes_table
+
+    if describes_table(mapping):
+        return ReadOptions(types_dir=types, table_mapping=mapping)
+    return ReadOptions(types_dir=types, mapping=load_mapping(mapping))
 
 
 class _Progress:
@@ -145,7 +160,7 @@ def _next(report: CheckReport) -> str:
         return f"twinloop explain {report.findings[0].code}"
     if report.session:
         return f"twinloop report {report.session} -o report.html"
-    return f"twinloop ingest {report.path}"
+    return f"twinloop ingest {quote(report.path)}"
 
 
 def _is_path(what: str) -> bool:

@@ -7,6 +7,10 @@ from typing import Annotated
 import typer
 
 
+#: Columns of a table that goes to a file or a pipe, where there is no terminal to fit.
+PIPED_WIDTH = 160
+
+
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command("rules")(rules)
@@ -50,5 +54,8 @@ def rules(
     table = Table("code", "name", "severity", "what it finds", box=None, padding=(0, 2, 0, 0))
     for rule in catalog:
         table.add_row(rule.code, rule.name, rule.severity.value, rule.documentation.summary)
-    Console().print(table, highlight=False)
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(table, highlight=False)
     typer.echo("next: twinloop explain CODE")

@@ -23,7 +23,7 @@ def regular(count: int, period_ns: int = 10_000_000, start: int = 1_700_000_000_
 
 def test_a_regular_stream() -> None:
     timing = measured(regular(1000))
-    assert (timing.count, timing.period_ns, timing.jitter_ns, timing.steadiness) == (1000, 1e7, 0, 1)
+    assert (timing.count, timing.period_ns, timing.jitter_ns, timing.intervals.steadiness) == (1000, 1e7, 0, 1)
     assert timing.mean_ns == 1e7
     assert timing.span_ns == 999 * 10_000_000
     assert len(timing.long) == timing.backwards.total == timing.repeated.total == 0
@@ -60,7 +60,7 @@ def test_long_streams_take_little_memory_and_keep_the_longest_intervals() -> Non
     times = regular(600_000, 1_000_000)
     times[400_000:] += 50_000_000
     timing = measured(times, 10_000)
-    assert len(timing.intervals_ns) <= 65_536
+    assert len(timing.sample_ns) <= 65_536
     assert timing.long.row.tolist() == [400_000]
     assert timing.long.length_ns.tolist() == [51_000_000]
     assert timing.long.excess[0] == pytest.approx(50)

@@ -274,7 +274,7 @@ class _Watch:
             inside = (times >= span.start_ns) & (times < span.end_ns)
             if not inside.any():
                 continue
-            meter = self.active.setdefault(span.index, TimingMeter(self.grid_rate))
+            meter = self.active.setdefault(span.index, TimingMeter(self.grid_rate, small=True))
             whole = inside.all()
             meter.add(
                 times if whole else times[inside],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinloop.checks.measure.bounded import PlaceList, Places, StridedSample
+from twinloop.checks.measure.intervals import Intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 _BLOCK = 16_384  # samples that are looked at together
 _HELD_BACK = 2_048  # newest samples kept for the next block: late ones may still come before them
 _BEFORE = 3  # intervals before a long one in which an early sample may explain it
-_LONGEST = 2_048  # long intervals kept
+_LONGEST, _LONGEST_SMALL = 2_048, 128  # long intervals kept
+_PLACES, _PLACES_SMALL = 1_000, 64  # places kept
+_SAMPLE_SMALL = 128  # intervals kept of an episode
 _INTERESTING = 1.2  # intervals from this many periods on are candidates for gaps
 
 
@@ -68,8 +71,8 @@ class Timing:
 
     Attributes:
         count: samples with a time. first_ns, last_ns: the earliest and the latest.
-        period_ns: median of the intervals between neighbours in time; 0 with fewer than two samples.
-        intervals_ns: (I,) positive intervals, all or evenly strided ones, in order of time.
+        intervals: between neighbours in time. sample_ns: (I,) positive intervals, all or evenly strided ones,
+            in order of time (few for an episode; for a histogram take the whole recording's).
         long: candidates for gaps. backwards: samples earlier than the one before them in the file
             (`start_ns` theirs, `end_ns` of the one before). repeated: samples at the time of another.
         off_grid: of times on a declared grid, (largest distance from it in ns, row, time); None: no grid.
@@ -79,12 +82,12 @@ class Timing:
     count: int
     first_ns: int
     last_ns: int
-    period_ns: float
-    intervals_ns: NDArray[np.float64]
+    intervals: Intervals
+    sample_ns: NDArray[np.float64]
     long: LongIntervals
     backwards: Places
     repeated: Places
-    off_grid: tuple[float, int, int] | None
+    off_grid: tuple[float, int, int] | None = None
     off_pace: tuple[float, int, int] | None = None
 
     @property
@@ -98,39 +101,14 @@ class Timing:
         return self.span_ns / (self.count - 1) if self.count > 1 else 0.0
 
     @property
-    def steadiness(self) -> float:
-        """Share of the intervals within half a period of the period: 1 for a clockwork, less for events."""
-        if not len(self.intervals_ns):
-            return 0.0
-        near = np.abs(self.intervals_ns - self.period_ns) <= 0.5 * self.period_ns
-        return float(near.mean()) * len(self.intervals_ns) / (len(self.intervals_ns) + self._repeats_in_sample)
-
-    @property
-    def _repeats_in_sample(self) -> float:
-        positive = max(self.count - 1 - self.repeated.total, 1)
-        return self.repeated.total * len(self.intervals_ns) / positive
-
-    @property
-    def regular_intervals_ns(self) -> NDArray[np.float64]:
-        """The intervals without those that are gaps or their making-up.
-
-        Left out are intervals near 2, 3, ... periods (lost samples) and, unless they are over 5 % of all,
-        others beyond half a period from the period (stalls and the bursts after them).
-        """
-        intervals = self.intervals_ns
-        if not len(intervals) or self.period_ns <= 0:
-            return intervals
-        periods = intervals / self.period_ns
-        lost = (periods > 1.5) & (np.abs(periods - np.rint(periods)) < 0.25)
-        rest = intervals[~lost]
-        inner = np.abs(rest - self.period_ns) <= 0.5 * self.period_ns
-        return rest[inner] if inner.mean() >= 0.95 else rest
+    def period_ns(self) -> float:
+        """Median interval; 0 with fewer than two samples."""
+        return self.intervals.median
 
     @property
     def jitter_ns(self) -> float:
         """Standard deviation of the regular intervals."""
-        regular = self.regular_intervals_ns
-        return float(regular.std()) if len(regular) > 1 else 0.0
+        return self.intervals.jitter
 
     def gap_limit_ns(self, periods: float) -> float:
         """From which length on an interval is a gap: `periods`, more where the stream's own jitter is large.
@@ -139,9 +117,7 @@ class Timing:
         unsteady stream (under 80 % of its intervals near the period) gets twice its 99th percentile.
         """
         limit = max(periods * self.period_ns, self.period_ns + 6 * self.jitter_ns)
-        if self.steadiness < 0.8 and len(self.intervals_ns):
-            limit = max(limit, 2 * float(np.quantile(self.intervals_ns, 0.99)))
-        return limit
+        return max(limit, 2 * self.intervals.late) if self.intervals.steadiness < 0.8 else limit
 
 
 class TimingMeter:
@@ -150,11 +126,16 @@ class TimingMeter:
     Args:
         rate_hz: of the grid that the times are said to lie on; None: they are on no grid.
         pace_hz: rate at which a video file claims that samples follow each other; None: there is no claim.
+        small: keep little of what was seen, as of one of many episodes.
     """
 
-    def __init__(self, rate_hz: float | None = None, pace_hz: float | None = None) -> None:
+    def __init__(
+        self, rate_hz: float | None = None, pace_hz: float | None = None, *, small: bool = False
+    ) -> None:
         self.rate_hz = rate_hz
         self.pace_hz = pace_hz
+        self._small = small
+        self._most_long = _LONGEST_SMALL if small else _LONGEST
         self._waiting: list[NDArray[np.int64]] = []  # (3, N): time, row, seq
         self._waiting_size = 0
         self._newest_raw: int | None = None
@@ -164,9 +145,10 @@ class TimingMeter:
         self._first = 0
         self._last = 0
         self._sample = StridedSample()
+        self._shortest, self._longest_interval = np.inf, 0.0
         self._long: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
-        self._backwards = PlaceList()
-        self._repeated = PlaceList()
+        self._backwards = PlaceList(_PLACES_SMALL if small else _PLACES)
+        self._repeated = PlaceList(_PLACES_SMALL if small else _PLACES)
         self._off_grid = (0.0, 0, 0)
         self._off_pace = (0.0, 0, 0)
         self._origin: int | None = None
@@ -185,14 +167,16 @@ class TimingMeter:
     def finish(self) -> Timing:
         """The measurement; nothing more can be added."""
         self._look(0)
-        intervals = self._sample.values()
+        sample = self._sample.values()
         numbers, excess = self._longest()
+        repeated = self._repeated.places()
+        repeats = repeated.total / max(self._count - 1 - repeated.total, 1)
         return Timing(
             count=self._count,
             first_ns=self._first,
             last_ns=self._last,
-            period_ns=float(np.median(intervals)) if len(intervals) else 0.0,
-            intervals_ns=intervals,
+            intervals=Intervals.of(sample, repeats, float(self._shortest), float(self._longest_interval)),
+            sample_ns=sample[:: max(1, len(sample) // _SAMPLE_SMALL)].copy() if self._small else sample,
             long=LongIntervals(
                 row=numbers[0],
                 start_ns=numbers[1],
@@ -203,7 +187,7 @@ class TimingMeter:
                 lost_seq=numbers[3],
             ),
             backwards=self._backwards.places(),
-            repeated=self._repeated.places(),
+            repeated=repeated,
             off_grid=None if self.rate_hz is None else self._off_grid,
             off_pace=None if self.pace_hz is None else self._off_pace,
         )
@@ -262,19 +246,22 @@ class TimingMeter:
         self._sample.add(positive)
         if not len(positive):
             return
+        self._shortest = min(self._shortest, float(positive.min()))
+        self._longest_interval = max(self._longest_interval, float(positive.max()))
         period = float(np.median(positive))
         long = begin + np.flatnonzero(new > _INTERESTING * period)
         if not len(long):
             return
-        if len(long) > _LONGEST:
-            long = np.sort(long[np.argpartition(intervals[long], -_LONGEST)[-_LONGEST:]])
+        if len(long) > self._most_long:
+            longest = np.argpartition(intervals[long], -self._most_long)[-self._most_long :]
+            long = np.sort(long[longest])
         counted = np.where((seq[long] >= 0) & (seq[long + 1] > seq[long]), seq[long + 1] - seq[long] - 1, -1)
         excess = _excess(intervals, long, period)
         unplaced = np.maximum(rows[long + 1] - rows[long] - 1, 0)
         followed = long + 1 + np.ceil(intervals[long] / period) <= len(intervals)
         numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted, unplaced, followed])
         self._long.append((numbers, excess - unplaced))
-        if sum(len(part[1]) for part in self._long) > 4 * _LONGEST:
+        if sum(len(part[1]) for part in self._long) > 4 * self._most_long:
             self._long = [self._longest()]
 
     def _longest(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -282,8 +269,8 @@ class TimingMeter:
             return np.empty((6, 0), np.int64), np.empty(0)
         numbers = np.concatenate([part[0] for part in self._long], axis=1)
         excess = np.concatenate([part[1] for part in self._long])
-        if len(excess) > _LONGEST:
-            longest = np.argpartition(numbers[2] - numbers[1], -_LONGEST)[-_LONGEST:]
+        if len(excess) > self._most_long:
+            longest = np.argpartition(numbers[2] - numbers[1], -self._most_long)[-self._most_long :]
             numbers, excess = numbers[:, longest], excess[longest]
         order = np.argsort(numbers[1], kind="stable")
         return numbers[:, order], excess[order]

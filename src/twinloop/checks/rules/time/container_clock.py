@@ -71,16 +71,16 @@ class Limits:
 def container_clock(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
     for stream, timing in subject.timed():
         rate = container_rate_hz(stream)
-        if rate is None or timing.off_pace is None or not len(timing.intervals_ns):
+        if rate is None or timing.off_pace is None:
             continue
         distance, row, time = timing.off_pace
         period = 1e9 / rate
         if distance > limits.share * period:
-            intervals = timing.intervals_ns
+            intervals = timing.intervals
             yield Broken(
                 message=(
                     f"images lie up to {duration(distance)} beside the file's {hertz(rate)}; "
-                    f"true intervals are {duration(intervals.min())} to {duration(intervals.max())}"
+                    f"true intervals are {duration(intervals.shortest)} to {duration(intervals.longest)}"
                 ),
                 fix="take times from the table, never from the video file",
                 severity=Severity.WARNING if distance > 0.5 * period else None,

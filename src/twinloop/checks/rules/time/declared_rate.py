@@ -73,7 +73,7 @@ def declared_rate(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]
         declared = stream.rate_hz
         if not declared or timing.count < _FEWEST or timing.period_ns <= 0:
             continue
-        by_median, by_mean = 1e9 / timing.period_ns, 1e9 / float(timing.regular_intervals_ns.mean())
+        by_median, by_mean = 1e9 / timing.period_ns, 1e9 / timing.intervals.regular_mean
         off = 100 * min(abs(by_median - declared), abs(by_mean - declared)) / declared
         if off > limits.percent:
             yield Broken(

@@ -41,8 +41,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from twinloop.checks.rule import Broken, Scope, rule
 from twinloop.checks.wording import count, few, hertz
 from twinloop.core.finding import Severity
@@ -80,7 +78,10 @@ def grid_stamps(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
     for stream, timing in subject.timed():
         if timing.count <= _FEWEST or timing.period_ns <= 0:
             continue
-        off = float(np.abs(timing.intervals_ns - timing.period_ns).max()) / timing.period_ns
+        intervals = timing.intervals
+        off = (
+            max(intervals.longest - intervals.median, intervals.median - intervals.shortest) / intervals.median
+        )
         if off <= limits.evenness:
             yield Broken(
                 message=f"all intervals are equal, at {hertz(1e9 / timing.period_ns)}: the stamps are counted, "

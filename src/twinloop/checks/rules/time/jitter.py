@@ -88,13 +88,13 @@ def jitter(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
 
 
 def _uneven(stream: Stream, timing: Timing, limit_ns: float) -> Broken:
-    intervals = timing.regular_intervals_ns
+    intervals = timing.intervals
     part = share(timing.jitter_ns, timing.period_ns)
     mean = f" at a mean of {duration(timing.mean_ns)}" if _differ(timing.mean_ns, timing.period_ns) else ""
     return Broken(
         message=(
             f"intervals scatter by {duration(timing.jitter_ns)} ({part} of the period), "
-            f"from {duration(intervals.min())} to {duration(intervals.max())}; "
+            f"from {duration(intervals.regular_shortest)} to {duration(intervals.regular_longest)}; "
             f"median {duration(timing.period_ns)}{mean}"
         ),
         fix=_FIX,
@@ -108,8 +108,7 @@ def _uneven(stream: Stream, timing: Timing, limit_ns: float) -> Broken:
 
 
 def _stray(stream: Stream, timing: Timing, limits: Limits) -> Iterator[Broken]:
-    intervals = timing.intervals_ns
-    shortest, longest = float(intervals.min()), float(intervals.max())
+    shortest, longest = timing.intervals.shortest, timing.intervals.longest
     off = max(timing.period_ns - shortest, longest - timing.period_ns)
     limit_ns = max(limits.stray * timing.period_ns, limits.least_ms * 1e6)
     if off > limit_ns:
