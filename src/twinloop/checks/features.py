@@ -19,6 +19,8 @@ from twinloop.core.errors import TwinloopError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from twinloop.checks.measure.observer import Observed, Span
     from twinloop.core.clock import ClockModel
     from twinloop.core.mapping import Feature
@@ -127,8 +129,16 @@ class EpisodeFeatures:
 def _cut(samples: FeatureSamples, span: Span) -> FeatureSamples:
     from twinloop.formats.mapping.feature import FeatureSamples
 
-    inside = (samples.times_ns >= span.start_ns) & (samples.times_ns < span.end_ns)
-    return FeatureSamples(samples.times_ns[inside], samples.values[inside], samples.names)
+    times = samples.times_ns
+    first, last = np.searchsorted(times, [span.start_ns, span.end_ns])
+    inside: slice | NDArray[np.bool_] = slice(int(first), int(last))
+    if not _in_order(times):
+        inside = (times >= span.start_ns) & (times < span.end_ns)
+    return FeatureSamples(times[inside], samples.values[inside], samples.names)
+
+
+def _in_order(times: NDArray[np.int64]) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
 
 
 def _join(windows: list[FeatureSamples], every: int) -> FeatureSamples:
