@@ -17,8 +17,7 @@ with the keys `severity` and `enabled`, the rule itself::
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, replace
-from importlib.resources import files
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,10 @@ from twinloop.core.finding import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_SHIPPED = Path(__file__).parent / "profiles"
+_OF_THE_RULE = ("severity", "enabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +74,9 @@ class Profile:
         return rule.limits(**given)
 
 
-_OF_THE_RULE = ("severity", "enabled")
-
-
 def profile_names() -> list[str]:
     """The profiles that come with twinloop."""
-    folder = files("twinloop.checks") / "profiles"
-    return sorted(
-        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
-    )
+    return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.suffix == ".toml")
 
 
 def load_profile(name: str = "default") -> Profile:
@@ -89,61 +86,7 @@ def load_profile(name: str = "default") -> Profile:
         UnknownNameError: no profile has this name, and there is no such file.
         UsageError: the file does not parse, or sets something that is no table of limits.
     """
-    if name in profile_names():
-        path = str(files("twinloop.checks") / "profiles" / f"{name}.toml")
-    elif Path(name).is_file():
-        path = name
-    else:
-        raise UnknownNameError("profile", name, profile_names())
-    return _load(path, name if name in profile_names() else Path(name).stem, seen=())
-
-
-def _load(path: str, name: str, seen: tuple[str, ...]) -> Profile:
-    if path in seen:
-        raise UsageError("profiles extend each other in a circle", where=" -> ".join((*seen, path)))
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the profile does not parse: {error}", where=Where(file=path)) from None
-    overrides: dict[str, dict[str, Any]] = {}
-    if parent := data.pop("extends", None):
-        near = Path(path).parent / str(parent)
-        base = str(near) if near.is_file() else load_profile_path(str(parent))
-        overrides = {
-            code: dict(values) for code, values in _load(base, parent, (*seen, path)).overrides.items()
-        }
-    description = str(data.pop("description", ""))
-    for code, values in data.items():
-        if not isinstance(values, dict):
-            raise UsageError(
-                f"the profile sets {code} to {values!r}",
-                where=Where(file=path),
-                expected="tables named by rule codes, `description` and `extends`",
-            )
-        _check_rule_keys(code, values, path)
-        overrides.setdefault(code, {}).update(values)
-    return replace(Profile(name), description=description, overrides=overrides, source=path)
-
-
-def load_profile_path(name: str) -> str:
-    """Where a profile that comes with twinloop lies.
-
-    Raises:
-        UnknownNameError: none has this name.
-    """
-    if name not in profile_names():
-        raise UnknownNameError("profile", name, profile_names())
-    return str(files("twinloop.checks") / "profiles" / f"{name}.toml")
-
-
-def _check_rule_keys(code: str, values: dict[str, Any], path: str) -> None:
-    severity, enabled = values.get("severity", "info"), values.get("enabled", True)
-    if severity not in [s.value for s in Severity] or not isinstance(enabled, bool):
-        raise UsageError(
-            f"table {code} of the profile has severity {severity!r} and enabled {enabled!r}",
-            where=Where(file=path),
-            expected="severity = error, warning or info; enabled = true or false",
-        )
+    return _load(_find(name, Path()), seen=())
 
 
 def check_profile(profile: Profile, catalog: Mapping[str, Rule]) -> None:
@@ -156,3 +99,52 @@ def check_profile(profile: Profile, catalog: Mapping[str, Rule]) -> None:
         if code not in catalog:
             raise UnknownNameError("rule", code, catalog)
         profile.limits(catalog[code])
+
+
+def _find(name: str, folder: Path) -> Path:
+    """The file of a profile: one that comes with twinloop, or a path from `folder`."""
+    if name in profile_names():
+        return _SHIPPED / f"{name}.toml"
+    if (path := folder / name).is_file():
+        return path
+    raise UnknownNameError("profile", name, profile_names())
+
+
+def _load(path: Path, seen: tuple[Path, ...]) -> Profile:
+    if path in seen:
+        raise UsageError("profiles extend each other in a circle", where=" -> ".join(map(str, (*seen, path))))
+    data = _parse(path)
+    overrides: dict[str, dict[str, Any]] = {}
+    if parent := data.pop("extends", None):
+        inherited = _load(_find(str(parent), path.parent), (*seen, path)).overrides
+        overrides = {code: dict(values) for code, values in inherited.items()}
+    description = str(data.pop("description", ""))
+    for code, values in data.items():
+        if not isinstance(values, dict):
+            raise UsageError(
+                f"the profile sets {code} to {values!r}",
+                where=Where(file=str(path)),
+                expected="tables named by rule codes, `description` and `extends`",
+            )
+        _check_rule_keys(code, values, path)
+        overrides.setdefault(code, {}).update(values)
+    return Profile(path.stem, description, overrides, str(path))
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the profile cannot be read: {error.strerror}", where=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the profile does not parse: {error}", where=str(path)) from None
+
+
+def _check_rule_keys(code: str, values: dict[str, Any], path: Path) -> None:
+    severity, enabled = values.get("severity", "info"), values.get("enabled", True)
+    if severity not in [s.value for s in Severity] or not isinstance(enabled, bool):
+        raise UsageError(
+            f"table {code} of the profile has severity {severity!r} and enabled {enabled!r}",
+            where=Where(file=str(path)),
+            expected="severity = error, warning or info; enabled = true or false",
+        )

@@ -15,8 +15,8 @@ would learn to repeat what has already happened.
 ## How it is measured
 
 By two estimators that fail in different ways, refined below a sample: the shift of least mean absolute
-difference (each joint about its mean difference, so that a constant leader offset does not count), and
-the peak of the cross-correlation of velocities. Elements are matched by name and left out where they do not
+difference (each joint about its mean difference, so that a constant leader offset does not count), and the
+peak of the cross-correlation of velocities. Elements are matched by name and left out where they do not
 move beyond their noise. The value is the first estimate; the message has both, and the joints with the
 shortest and longest lag. Confidence is the geometric mean of the correlation's peak, the depth of the least
 difference, and the agreement of the two. Nothing is said (`not run`) where commands and states do not

@@ -13,8 +13,8 @@ gone. Velocities across them are infinite.
 
 Samples are put in order of time; neighbours without distance are counted. A recorder's times may repeat
 when its clock is coarse: there, repeats are reported, as one finding, when they are more than `share` of
-all samples. Streams of transforms and detections are left out: several of their messages may speak of one
-moment.
+all samples. Streams of transforms, detections, texts and events are left out: several of their messages may
+speak of one moment.
 
 ## Example
 
@@ -43,6 +43,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from twinloop.checks.rule import Broken, Scope, rule
+from twinloop.checks.subject import SPORADIC_KINDS
 from twinloop.checks.wording import count, runs
 from twinloop.core.errors import Where
 from twinloop.core.finding import Severity
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from twinloop.checks.subject import RecordingSubject
+
+
+_OF_ONE_MOMENT = SPORADIC_KINDS | {Kind.TRANSFORMS, Kind.DETECTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Limits:
 def repeated_time(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
     for stream in subject.streams.values():
         timing = subject.timing(stream)
-        if timing is None or stream.kind in (Kind.TRANSFORMS, Kind.DETECTIONS) or timing.span_ns == 0:
+        if timing is None or stream.kind in _OF_ONE_MOMENT or timing.span_ns == 0:
             continue
         repeats = timing.repeated
         allowed = 0.0 if stream.timeline == "stamp_ns" else limits.share
