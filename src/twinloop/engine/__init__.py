@@ -1,0 +1,1 @@
+"""Running steps: in local processes, with progress, one failure not stopping the rest. Knows no stage."""
