@@ -99,14 +99,16 @@ class RecordingSubject:
 
     def continuous(self) -> Iterator[tuple[Stream, Timing]]:
         """Those of `timed` that sample at a rate: sensors, and whatever else keeps one."""
-        for stream, timing in self.timed():
-            whole = self.observed[stream.name].timing
-            if stream.kind in SENSOR_KINDS:
-                keeps_rate = whole.count >= _FEWEST_SENSOR_SAMPLES
-            else:
-                keeps_rate = whole.count >= _FEWEST_OTHER_SAMPLES and whole.intervals.steadiness >= _STEADY
-            if stream.kind not in SPORADIC_KINDS and keeps_rate:
-                yield stream, timing
+        return ((stream, timing) for stream, timing in self.timed() if self.keeps_rate(stream))
+
+    def keeps_rate(self, stream: Stream) -> bool:
+        """Whether a stream can be held to a rate: by its kind, or because it keeps one."""
+        whole = self.observed[stream.name].timing
+        if stream.kind in SPORADIC_KINDS:
+            return False
+        if stream.kind in SENSOR_KINDS:
+            return whole.count >= _FEWEST_SENSOR_SAMPLES
+        return whole.count >= _FEWEST_OTHER_SAMPLES and whole.intervals.steadiness >= _STEADY
 
     def on_grid(self) -> Iterator[tuple[Stream, Timing]]:
         """Streams whose times are a grid, with their timing."""
@@ -213,10 +215,14 @@ class EpisodeSubject(RecordingSubject):
     def lags(self) -> list[tuple[CommandPair, Lag | str]]:
         """By how much each command leads its state, or why that cannot be measured. Measured once."""
         if "lags" not in self._memory:
-            self._memory["lags"] = [
-                (pair, measure_lag(*pair.command, *pair.state, pair.names)) for pair in self.commands()
-            ]
+            self._memory["lags"] = [(pair, self._measure_lag(pair)) for pair in self.commands()]
         return self._memory["lags"]
+
+    def _measure_lag(self, pair: CommandPair) -> Lag | str:
+        for name in (pair.command_feature.stream, pair.state_feature.stream):
+            if self.observed[name].clock_steps:
+                return f"the clock of {name} was set in between (rule TIM014)"
+        return measure_lag(*pair.command, *pair.state, pair.names)
 
     @property
     def _pairing(self) -> tuple[list[CommandPair], str]:

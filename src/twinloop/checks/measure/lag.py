@@ -37,6 +37,7 @@ _FINEST_NS = 10_000_000  # shortest step; finer streams are averaged onto it
 _LONGEST_GRID = 20_000  # steps in all
 _MOVES_BEYOND_NOISE = 6.0
 _TAMED = 2.0
+_SANE = 1e100  # larger numbers are none
 # Unrelated signals reach peaks of 0.39 and depths of 0.44 in 5 s, 0.22 and 0.22 in 12 s, hardly ever both.
 _LEAST_PEAK = 0.3
 _LEAST_DEPTH = 0.3
@@ -127,8 +128,7 @@ def measure_lag(
     if isinstance(grid, str):
         return grid
     a, b = grid.sample(command_ns, command), grid.sample(state_ns, state)
-    finite = np.isfinite(a).all(axis=0) & np.isfinite(b).all(axis=0)
-    chosen = np.flatnonzero(finite)
+    chosen = np.flatnonzero(_sane(a) & _sane(b))
     chosen = chosen[moving(a[:, chosen]) & moving(b[:, chosen])]
     if not len(chosen):
         return "no element moves in both commands and states"
@@ -236,6 +236,11 @@ def _energy(
 ) -> NDArray[np.float64]:
     running = np.concatenate([np.zeros((1, velocity.shape[1])), np.cumsum(velocity**2, axis=0)])
     return running[end] - running[begin]
+
+
+def _sane(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Elements (D,) whose numbers are all finite and whose squares are too; damaged bytes make others."""
+    return np.asarray((np.abs(values) < _SANE).all(axis=0))
 
 
 @cache

@@ -255,9 +255,10 @@ class TimingMeter:
         if len(long) > self._most_long:
             longest = np.argpartition(intervals[long], -self._most_long)[-self._most_long :]
             long = np.sort(long[longest])
-        counted = np.where((seq[long] >= 0) & (seq[long + 1] > seq[long]), seq[long + 1] - seq[long] - 1, -1)
-        excess = _excess(intervals, long, period)
         unplaced = np.maximum(rows[long + 1] - rows[long] - 1, 0)
+        counts = (seq[long] >= 0) & (seq[long + 1] > seq[long])
+        counted = np.where(counts, np.maximum(seq[long + 1] - seq[long] - 1 - unplaced, 0), -1)
+        excess = _excess(intervals, long, period)
         followed = long + 1 + np.ceil(intervals[long] / period) <= len(intervals)
         numbers = np.stack([rows[long + 1], times[long], times[long + 1], counted, unplaced, followed])
         self._long.append((numbers, excess - unplaced))

@@ -13,8 +13,8 @@ episodes are out of reach or belong to others.
 ## How it is measured
 
 Messages are counted while the stream is read. Samples that the reader is known to have lost (a corrupt
-chunk, undecodable messages) are not counted against it: rules STR002, STR003 and STR006 report those. The
-value is the actual number, the limit the declared one.
+chunk, undecodable messages) are not counted against it: rules STR002, STR003 and STR006 report those, and a
+difference beside them is information. The value is the actual number, the limit the declared one.
 
 ## Example
 
@@ -62,7 +62,12 @@ class Limits:
 
 @rule(code="STR007", name="count_mismatch", severity=Severity.ERROR, scope=Scope.RECORDING, since="0.1")
 def count_mismatch(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
-    yield from broken_by_notes(subject, Problem.COUNT, _FIX)
+    yield from broken_by_notes(
+        subject,
+        Problem.COUNT,
+        _FIX,
+        lambda note: None if _known_losses(subject, note.where.stream) == 0 else Severity.INFO,
+    )
     told = {note.where.stream for note in subject.notes if note.problem is Problem.COUNT}
     for name, seen in subject.observed.items():
         declared = seen.stream.count
@@ -84,7 +89,7 @@ def count_mismatch(subject: RecordingSubject, limits: Limits) -> Iterator[Broken
             )
 
 
-def _known_losses(subject: RecordingSubject, stream: str) -> int | None:
+def _known_losses(subject: RecordingSubject, stream: str | None) -> int | None:
     """Samples of a stream that the reader says it lost; None where it lost some and cannot tell how many."""
     losses = [
         note.lost

@@ -13,7 +13,8 @@ an outcome.
 ## How it is measured
 
 The reader follows lengths and offsets to the last byte. What lies whole before the cut is read and kept;
-the value is the number of samples known to be lost (none where it cannot be known).
+the value is the number of samples known to be lost (none where it cannot be known). A file that ends in its
+summary, after all data, is a warning.
 
 ## Example
 
@@ -52,5 +53,8 @@ if TYPE_CHECKING:
 @rule(code="STR002", name="truncated", severity=Severity.ERROR, scope=Scope.RECORDING, since="0.1")
 def truncated(subject: RecordingSubject, limits: NoLimits) -> Iterator[Broken]:  # noqa: ARG001
     yield from broken_by_notes(
-        subject, Problem.TRUNCATED, "keep what was read, or find the whole file; see why the recorder ended"
+        subject,
+        Problem.TRUNCATED,
+        "keep what was read, or find the whole file; see why the recorder ended",
+        lambda note: Severity.WARNING if note.lost == 0 else None,
     )

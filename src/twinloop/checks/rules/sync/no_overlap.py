@@ -13,8 +13,8 @@ another attempt.
 ## How it is measured
 
 Each stream's samples are counted in each episode on the common timeline, clock models applied. The value is
-the number of samples. Streams that speak when something happens are judged only if a feature is taken from
-them. A stream without any sample is rule STR011's.
+the number of samples. Streams that keep no rate (events, transforms sent once) are judged only if a feature
+is taken from them. A stream without any sample is rule STR011's.
 
 ## Example
 
@@ -39,7 +39,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twinloop.checks.rule import Broken, Need, NoLimits, Scope, rule
-from twinloop.checks.subject import SPORADIC_KINDS
 from twinloop.checks.wording import duration
 from twinloop.core.finding import Severity
 from twinloop.core.kinds import Kind
@@ -67,7 +66,8 @@ def no_overlap(subject: EpisodeSubject, limits: NoLimits) -> Iterator[Broken]:  
     streams = [
         (stream, subject.observed[stream.name].timing)
         for stream in subject.timed_streams()
-        if subject.feature_of(stream) or stream.kind not in SPORADIC_KINDS
+        if subject.keeps_rate(stream)
+        or (subject.feature_of(stream) and stream.kind not in (Kind.TEXT, Kind.EVENT))
     ]
     if subject.span is not None:
         yield from _none_in_episode(subject, streams)

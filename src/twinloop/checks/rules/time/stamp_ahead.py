@@ -25,6 +25,7 @@ Synchronise the clocks (PTP, chrony). For this recording, give a clock model wit
 ## Tuning
 
 - `tolerance_ms`: how far ahead is still taken as simultaneous (1.0).
+- `share`: share of the stamps that may lie farther ahead; single ones are no matter of clocks (0.05).
 
 ## References
 
@@ -53,9 +54,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`tolerance_ms` milliseconds."""
+    """`tolerance_ms` milliseconds; `share` of the stamps."""
 
     tolerance_ms: float = 1.0
+    share: float = 0.05
 
 
 @rule(
@@ -75,9 +77,12 @@ def stamp_ahead(subject: RecordingSubject, limits: Limits) -> Iterator[Broken | 
             yield NotMeasured("its clock was set in between (rule TIM014)", name)
             continue
         ahead, at, part = _ahead(delay, limits.tolerance_ms * 1e6)
-        if ahead > limits.tolerance_ms * 1e6:
+        if part > limits.share:
             yield Broken(
-                message=f"stamps lie up to {duration(ahead)} ahead of the recorder ({part} of the samples)",
+                message=(
+                    f"stamps lie up to {duration(ahead)} ahead of the recorder, {share(part, 1)} of them by "
+                    f"over {limits.tolerance_ms:g} ms"
+                ),
                 fix="synchronise the clocks; for this recording, give a clock model",
                 stream=name,
                 start_ns=at,
@@ -88,7 +93,7 @@ def stamp_ahead(subject: RecordingSubject, limits: Limits) -> Iterator[Broken | 
             )
 
 
-def _ahead(delay: Delay, tolerance_ns: float) -> tuple[float, int, str]:
+def _ahead(delay: Delay, tolerance_ns: float) -> tuple[float, int, float]:
     """How far the farthest stamp is ahead, its time, and the share of samples that are."""
     delays = delay.delays_ns
     if delay.line is not None and drifts(delay.line, DriftLimits()):
@@ -97,4 +102,4 @@ def _ahead(delay: Delay, tolerance_ns: float) -> tuple[float, int, str]:
         ahead, at = float(-delays[farthest]), int(delay.stamps_ns[farthest])
     else:
         ahead, at = float(-delay.least_ns), delay.least_at_ns
-    return ahead, at, share(float(np.sum(delays < -tolerance_ns)), len(delays))
+    return ahead, at, float(np.mean(delays < -tolerance_ns))
