@@ -123,7 +123,7 @@ def _with_timeline(stream: Stream, decoder: MessageDecoder, facts: Facts) -> Str
     if not first or facts.first is None:
         return stream
     if abs(first - facts.first.log_ns) > NEAR_NS:
-        return replace(stream, stamp_clock=Clock(_epoch_of(first)))
+        return replace(stream, stamp_clock=Clock(_epoch_of(first, facts.first.log_ns)))
     last = stamp_of(decoder, facts.last) if facts.last else None
     return replace(
         stream,
@@ -140,9 +140,14 @@ def recorder_clock(log_ns: int | None) -> Clock:
     return Clock(Epoch.SIM if simulated else Epoch.UNIX, "recorder")
 
 
-def _epoch_of(stamp_ns: int) -> Epoch:
-    """What a stamp far from the time of receipt counts from: small ones from a boot or a simulation."""
-    return Epoch.BOOT if 0 < stamp_ns < _TEN_YEARS_NS else Epoch.UNKNOWN
+def _epoch_of(stamp_ns: int, log_ns: int) -> Epoch:
+    """What a stamp far from the time of receipt counts from: small ones from a boot or a simulation.
+
+    One of the same decade is of the same epoch: a latched message keeps the stamp of its first sending.
+    """
+    if 0 < stamp_ns < _TEN_YEARS_NS < log_ns:
+        return Epoch.BOOT
+    return Epoch.UNIX if min(stamp_ns, log_ns) > _TEN_YEARS_NS > abs(stamp_ns - log_ns) else Epoch.UNKNOWN
 
 
 def stamp_of(decoder: MessageDecoder, sample: Sample) -> int | None:
