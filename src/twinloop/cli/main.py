@@ -12,7 +12,20 @@ from twinloop import __version__
 from twinloop.core.errors import TwinloopError
 
 #: Modules of twinloop.cli, in the order of the help page; each has `register(app)`.
-VERBS: tuple[str, ...] = ("formats", "info", "check", "rules", "explain")
+VERBS: tuple[str, ...] = (
+    "init",
+    "ingest",
+    "ls",
+    "show",
+    "session",
+    "episode",
+    "store",
+    "formats",
+    "info",
+    "check",
+    "rules",
+    "explain",
+)
 
 app = typer.Typer(
     name="twinloop",

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-
 #: Columns of a table that goes to a file or a pipe, where there is no terminal to fit.
 PIPED_WIDTH = 160
 

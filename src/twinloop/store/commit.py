@@ -74,7 +74,7 @@ def commit_recording(
         if current.recording(entry.hash):
             return None
         first = max((episode.index for episode in current.episodes), default=-1) + 1
-        merged, own = _merge_facts(current.facts, facts)
+        merged, own = merge_facts(current.facts, facts)
         added = (replace(episode, index=first + number, facts=own) for number, episode in enumerate(episodes))
         return replace(
             current,
@@ -86,7 +86,7 @@ def commit_recording(
     return manifests.change(follow(manifests, session), f"took in {entry.name}", edit)
 
 
-def _merge_facts(session: SessionFacts, stated: SessionFacts) -> tuple[SessionFacts, SessionFacts]:
+def merge_facts(session: SessionFacts, stated: SessionFacts) -> tuple[SessionFacts, SessionFacts]:
     """(the session's facts, gaps filled with what is stated; what is stated differently)."""
     merged, own = {}, {}
     for field in fields(SessionFacts):

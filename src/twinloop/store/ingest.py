@@ -447,3 +447,12 @@ class _Intake:
 
     def _retry(self) -> str:
         return f"twinloop ingest --store {self.store.root} {self.path}"
+
+
+def ingest_at(
+    root: Path, options: IngestOptions, dry_run: bool, path: Path, report: Report = no_report
+) -> Outcome:
+    """`ingest` into the store at `root`, opened here: for processes of their own."""
+    from twinloop.store.store import Store
+
+    return ingest(Store.open(root), path, options, dry_run=dry_run, report=report)

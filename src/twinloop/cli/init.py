@@ -1,0 +1,26 @@
+"""`twinloop init`: make a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from twinloop.cli.options import say_next
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("init")(init)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new or empty folder; default: this one.")] = Path(),
+) -> None:
+    """Make a store in a folder. A store that is there already stays as it is."""
+    from twinloop.store.store import Store
+
+    store = Store.create(folder)
+    typer.echo(f"store: {store.root}")
+    say_next(f"twinloop ingest --store {folder} PATH...")
