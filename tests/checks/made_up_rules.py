@@ -86,6 +86,8 @@ def needs_images(subject: EpisodeSubject, limits: NoLimits) -> Iterator[Broken]:
 @rule(code="ZZZ005", name="cannot_tell", scope=Scope.EPISODE, **INFO)  # type: ignore[arg-type]
 def cannot_tell(subject: EpisodeSubject, limits: NoLimits) -> Iterator[NotMeasured]:
     yield NotMeasured("it is too dark", "/camera")
+    if subject.index == 2:
+        yield NotMeasured("the battery is empty")
 
 
 def count_streams(subject: EpisodeSubject, limits: NoLimits) -> int | None:

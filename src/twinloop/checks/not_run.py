@@ -11,8 +11,13 @@ _NAMED = 3
 
 @dataclass
 class NotRun:
-    """Reasons by rule."""
+    """Reasons by rule.
 
+    Attributes:
+        episodes: how many there are: a reason that holds for all of them names none.
+    """
+
+    episodes: int = 0
     _streams: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _episodes: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
@@ -35,7 +40,9 @@ class NotRun:
         streams, episodes = self._streams[code, why], self._episodes[code, why]
         if streams:
             return f"{_few(streams)}: {why}"
-        return f"{why} (episode {_few(list(map(str, episodes)))})" if episodes else why
+        if not episodes or len(episodes) == self.episodes:
+            return why
+        return f"{why} (in {len(episodes)} of {self.episodes} episodes: {_few(list(map(str, episodes)))})"
 
 
 def _few(words: list[str]) -> str:

@@ -35,9 +35,9 @@ def broken_by_notes(
             severity=severity_of(note),
             stream=note.where.stream,
             start_ns=note.where.time_ns,
-            value=None if note.lost is None else float(note.lost),
-            limit=0.0,
-            unit="sample",
+            value=float(note.lost) if note.lost else None,
+            limit=0.0 if note.lost else None,
+            unit="sample" if note.lost else "",
             where=note.where,
         )
     if rest := notes[_LISTED:]:

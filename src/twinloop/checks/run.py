@@ -63,7 +63,7 @@ def check(
     mapping, spans = _mapping_and_spans(recording, mapping, episodes)
     if observed is None:
         observed = observe(recording, spans, clock_models, progress)
-    run = _Run(rules, profile)
+    run = _Run(rules, profile, NotRun(len(spans)))
     features = EpisodeFeatures(recording, mapping, observed, clock_models, wanted=run.needs(_NEED_FEATURES))
     by_index = {episode.index: episode for episode in episodes or ()}
     for span in spans or [None]:
@@ -128,7 +128,7 @@ class _Run:
 
     rules: list[Rule]
     profile: Profile
-    not_run: NotRun = field(default_factory=NotRun)
+    not_run: NotRun
     _found: list[Finding] = field(default_factory=list)
     _failed: dict[str, str] = field(default_factory=dict)
     _summaries: dict[str, list[tuple[int | None, Any]]] = field(default_factory=dict)

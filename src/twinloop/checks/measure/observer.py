@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _BLOCK_ROWS = 8_192
 _BLOCK_BYTES = 8 << 20
+_MANY_SPANS = 20  # episodes from which on little is kept of the times of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,9 @@ class _Watch:
             inside = (times >= span.start_ns) & (times < span.end_ns)
             if not inside.any():
                 continue
-            meter = self.active.setdefault(span.index, TimingMeter(self.grid_rate, small=True))
+            meter = self.active.setdefault(
+                span.index, TimingMeter(self.grid_rate, small=len(self.spans) > _MANY_SPANS)
+            )
             whole = inside.all()
             meter.add(
                 times if whole else times[inside],

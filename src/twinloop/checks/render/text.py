@@ -31,7 +31,7 @@ def print_report(report: CheckReport, console: Console, *, listed: int | None = 
             _print_rule(console, severity, code, list(group), listed)
     _print_notes(console, "did not run", report.not_run)
     _print_notes(console, "CRASHED", report.failed, "bold red")
-    console.print(_summary(report), markup=False, highlight=False)
+    console.print(_summary(report), markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_rule(

@@ -114,8 +114,9 @@ def lost_samples(long: LongIntervals, typical: Timing) -> NDArray[np.int64]:
     # around the interval looks like parts of a lost one.
     doubt = np.maximum(0.02 * periods, 4 * typical.jitter_ns / typical.period_ns)
     sure = long.excess >= np.maximum(0.6, doubt)
-    estimate = np.where(sure, np.rint(long.excess), 0).astype(np.int64)
-    believable = (long.lost_seq > 0) & (long.lost_seq <= 2 * periods)
+    estimate = np.where(sure, np.minimum(np.rint(long.excess), np.rint(periods) - 1), 0).astype(np.int64)
+    alike = np.abs(long.lost_seq - long.excess) <= np.maximum(1.0, 0.3 * periods)
+    believable = (long.lost_seq > 0) & alike & (long.lost_seq < periods + 0.5)
     return np.where(believable, long.lost_seq, estimate)
 
 
