@@ -20,6 +20,7 @@ VERBS: tuple[str, ...] = (
     "session",
     "episode",
     "store",
+    "export",
     "formats",
     "info",
     "check",

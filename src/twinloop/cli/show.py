@@ -85,8 +85,8 @@ def _print(session: StoredSession, number: int | None) -> None:
     for recording in manifest.recordings:
         out.print(
             f"recording {recording.hash[:12]}  {recording.name}, {recording.format}, "
-            f"{megabytes(recording.size)}, kept by {recording.raw}, taken in {recording.taken_at} by {recording.by}, "
-            f"mapping: {recording.mapping_source}",
+            f"{megabytes(recording.size)}, kept by {recording.raw}, "
+            f"taken in {recording.taken_at} by {recording.by}, mapping: {recording.mapping_source}",
             markup=False,
         )
     out.print()
