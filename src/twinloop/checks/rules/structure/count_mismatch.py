@@ -18,8 +18,7 @@ difference beside them is information. The value is the actual number, the limit
 
 ## Example
 
-An `info.json` says 35,965 frames, the data files hold 35,960: `STR007 35965 frames are declared, 35960 are
-there`.
+An `info.json` says 35,965 frames, the data files hold 35,960: `STR007 35965 samples declared, 35960 there`.
 
 ## Repair
 
@@ -41,6 +40,7 @@ from typing import TYPE_CHECKING
 
 from twinloop.checks.reading import broken_by_notes
 from twinloop.checks.rule import Broken, Scope, rule
+from twinloop.checks.wording import count
 from twinloop.core.errors import Where
 from twinloop.core.finding import Severity
 from twinloop.core.recording import Problem
@@ -76,13 +76,15 @@ def count_mismatch(subject: RecordingSubject, limits: Limits) -> Iterator[Broken
         explained = _known_losses(subject, name)
         if explained is None:
             continue
-        off = declared - seen.messages
+        # Some sources count the messages that samples came in, some the samples.
+        there = min(seen.messages, seen.rows, key=lambda number: abs(declared - number))
+        off = declared - there
         if abs(off) > limits.tolerance and not 0 < off <= explained:
             yield Broken(
-                message=f"{declared} samples are declared, {seen.messages} are there",
+                message=f"{count(declared, 'sample')} declared, {there} there",
                 fix=_FIX,
                 stream=name,
-                value=float(seen.messages),
+                value=float(there),
                 limit=float(declared),
                 unit="sample",
                 where=Where(file=subject.path, stream=name),
