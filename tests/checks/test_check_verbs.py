@@ -102,3 +102,18 @@ def test_explain_tells_the_whole_story() -> None:
 
     with pytest.raises(UnknownNameError):
         run("explain", "TIM400")
+
+
+def test_a_rule_that_crashes_is_told_and_ends_with_4(table: Path) -> None:
+    import made_up_rules
+
+    from twinloop.checks.catalog import RULES
+
+    RULES.register("ZZZ002")(made_up_rules.crashes)
+    try:
+        code, out, _ = run("check", str(table), "--select", "TIM004,ZZZ002")
+    finally:
+        RULES.unregister("ZZZ002")
+    assert code == 4
+    assert "CRASHED: ZZZ002: the rule crashed in episode 0: ZeroDivisionError: by zero" in out
+    assert "TIM004 gap" in out
