@@ -139,6 +139,8 @@ def _body(entry: EpisodeCut | Feature) -> list[str]:
     lines = comment(f"why: {entry.why}") if entry.why else []
     for item in fields(entry):
         value = getattr(entry, item.name)
+        if item.name == "unit" and value == UNDECLARED and not getattr(entry, "names", ()):
+            continue  # pictures and texts have none
         if item.name != "why" and value is not None and value != ():
             lines.append(f"{item.name} = {inline(value)}")
     return lines

@@ -1,4 +1,7 @@
-"""A mapping proposed from what is there: names, kinds, rates, and which joints move before which."""
+"""A mapping proposed from what is there: kinds, names, rates, and which joints move before which.
+
+Only the beginning of streams is read. Streams that are named as LeRobot names features keep their names.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,19 @@ from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.formats.mapping.proposal.arms import propose_arms
 from twinloop.formats.mapping.proposal.cameras import propose_cameras
-from twinloop.formats.mapping.proposal.cut import propose_cut, propose_instruction
+from twinloop.formats.mapping.proposal.cut import propose_cut
 from twinloop.formats.mapping.proposal.named import has_feature_name, propose_named
-from twinloop.formats.mapping.proposal.words import segments, slug
+from twinloop.formats.mapping.proposal.sensors import propose_instruction, propose_sensors
 
 if TYPE_CHECKING:
     from twinloop.core.recording import Recording
+    from twinloop.core.stream import Stream
+
+_WHY_NOT = {
+    Kind.TRANSFORMS: "frames are no numbers of one thing",
+    Kind.CAMERA_INFO: "calibration",
+    Kind.RAW: "its messages were not decoded",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +47,26 @@ def propose_with_reasons(recording: Recording) -> Proposal:
     else:
         features, left_out = propose_arms(recording)
         cameras, without_images = propose_cameras(recording.streams)
-        features += [*cameras, *_forces(recording)]
+        roles = {feature.role for feature in features}
+        features += cameras
+        features += propose_sensors(
+            recording, has_state=Role.OBSERVATION in roles, has_action=Role.ACTION in roles
+        )
         left_out |= without_images
-    features += propose_instruction(recording)
-    cut = propose_cut(recording)
+    features = _distinct([*features, *propose_instruction(recording)])
+    cut = propose_cut(recording, features)
     used = {feature.stream for feature in features} | {cut.stream}
     for stream in recording.streams.values():
         if stream.name not in used:
-            left_out.setdefault(stream.name, "no sample in it" if stream.count == 0 else stream.kind.value)
-    return Proposal(Mapping(tuple(_distinct(features)), cut), left_out)
+            left_out.setdefault(stream.name, _why_not(stream))
+    return Proposal(Mapping(tuple(features), cut), left_out)
 
 
-def _forces(recording: Recording) -> list[Feature]:
-    """Force and torque of every wrench stream."""
-    streams = [s for s in recording.streams.values() if s.kind is Kind.WRENCH and s.count != 0]
-    features = []
-    for stream in streams:
-        place = "" if len(streams) == 1 else f".{slug(segments(stream.name))}"
-        for field, unit in (("force", "N"), ("torque", "N.m")):
-            name = f"observation.{field}{place}"
-            features.append(
-                Feature(
-                    name, stream.name, Role.OBSERVATION, field, tuple("xyz"), unit, why="a wrench by its kind"
-                )
-            )
-    return features
+def _why_not(stream: Stream) -> str:
+    if stream.count == 0:
+        return "no sample in it"
+    why = _WHY_NOT.get(stream.kind)
+    return f"{stream.kind.value}: {why}" if why else stream.kind.value
 
 
 def _distinct(features: list[Feature]) -> list[Feature]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from twinloop.core.errors import MappingError
+from twinloop.core.kinds import Role
+from twinloop.core.mapping import Feature
 from twinloop.core.timeline import timeline_ns
+from twinloop.formats.mapping.elements import picker
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from twinloop.core.recording import Recording
+    from twinloop.core.stream import Stream
 
 
 def first_batches(recording: Recording, name: str, seconds: float) -> list[pa.RecordBatch]:
@@ -28,3 +33,15 @@ def first_batches(recording: Recording, name: str, seconds: float) -> list[pa.Re
         if timeline_ns(stream, batch.columns)[-1] - first >= span_ns:
             break
     return batches
+
+
+def first_names(recording: Recording, stream: Stream, field: str | None) -> tuple[str, ...]:
+    """The names of the elements that a feature of this stream and field would have; none where it has none."""
+    feature = Feature(stream.name, stream.name, Role.OBSERVATION, field)
+    try:
+        elements = picker(stream, feature)
+        for batch in first_batches(recording, stream.name, 1.0)[:1]:
+            elements.pick(batch)
+    except MappingError:
+        return ()
+    return elements.names

@@ -162,7 +162,7 @@ def _roles(recording: Recording, arm: list[Candidate], suffix: str) -> tuple[lis
     leads = _leads(recording, arm)
     state = _pick_state(arm, leads)
     rest = [candidate for candidate in arm if candidate is not state]
-    names = _order(state)
+    names = state.names
     features = [
         state.feature(f"observation.state{suffix}", Role.OBSERVATION, names, _why_state(state, rest, leads))
     ]
@@ -184,13 +184,9 @@ def _roles(recording: Recording, arm: list[Candidate], suffix: str) -> tuple[lis
 def _alone(candidate: Candidate, suffix: str) -> Feature:
     if words.commands(candidate.topic):
         why = "its name speaks of commands; there is no state of these joints"
-        return candidate.feature(f"action{suffix}", Role.ACTION, _order(candidate), why)
+        return candidate.feature(f"action{suffix}", Role.ACTION, candidate.names, why)
     why = "the only stream of these joints; there is no command that could be the action"
-    return candidate.feature(f"observation.state{suffix}", Role.OBSERVATION, _order(candidate), why)
-
-
-def _order(candidate: Candidate) -> tuple[str, ...]:
-    return candidate.names
+    return candidate.feature(f"observation.state{suffix}", Role.OBSERVATION, candidate.names, why)
 
 
 _Leads = dict[tuple[str, str], Lead]

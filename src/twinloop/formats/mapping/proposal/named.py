@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS, Kind, Role
+from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Representation
 from twinloop.core.units import UNDECLARED
-from twinloop.formats.mapping.proposal.words import commands
-from twinloop.formats.mapping.ragged import is_list, is_number
-from twinloop.formats.mapping.sample import first_batches
+from twinloop.formats.mapping.elements import DEFAULT_FIELDS, NO_MATRIX
+from twinloop.formats.mapping.sample import first_names
 
 if TYPE_CHECKING:
     from twinloop.core.recording import Recording
@@ -28,10 +27,10 @@ def propose_named(recording: Recording) -> tuple[list[Feature], dict[str, str]]:
             continue
         if stream.kind in (Kind.IMAGE, Kind.DEPTH):
             features.append(Feature(stream.name, stream.name, Role.OBSERVATION, why=_WHY))
-        elif stream.kind in PAYLOAD_KINDS or (field := _field(recording, stream)) is None:
-            left_out[stream.name] = "it has no one column of numbers"
+        elif stream.kind not in NO_MATRIX and (names := first_names(recording, stream, _field(stream))):
+            features.append(_numbers(stream, names))
         else:
-            features.append(_numbers(stream, field))
+            left_out[stream.name] = "it has no numbers to make a feature of"
     return features, left_out
 
 
@@ -40,37 +39,27 @@ def has_feature_name(stream: Stream) -> bool:
     return stream.name.startswith(_OBSERVATION) or stream.name.split(".")[0] == _ACTION
 
 
-def _numbers(stream: Stream, field: str) -> Feature:
-    unit = stream.units.get(field, UNDECLARED)
-    named = stream.attributes.get("names", "")
-    names = tuple(name.strip() for name in named.split(",")) if named and stream.kind is Kind.JOINTS else ()
-    if not commands(stream.name):
-        return Feature(stream.name, stream.name, Role.OBSERVATION, field, names, unit, why=_WHY)
+def _numbers(stream: Stream, names: tuple[str, ...]) -> Feature:
+    field = _field(stream)
+    unit = stream.units.get(field or "", UNDECLARED)
+    if stream.name.startswith(_OBSERVATION):
+        return Feature(stream.name, stream.name, stream.role or Role.OBSERVATION, field, names, unit, why=_WHY)
+    joints = stream.kind is Kind.JOINTS
     return Feature(
         stream.name,
         stream.name,
-        Role.ACTION,
+        stream.role or Role.ACTION,
         field,
         names,
         unit,
-        space="joint" if stream.kind is Kind.JOINTS else None,
-        representation=Representation.ABSOLUTE if stream.kind is Kind.JOINTS else None,
+        space="joint" if joints else None,
+        representation=Representation.ABSOLUTE if joints else None,
         applied=False,
         why=_WHY,
     )
 
 
-def _field(recording: Recording, stream: Stream) -> str | None:
-    """The one column of numbers, or ``position`` where the kind has it."""
-    batches = first_batches(recording, stream.name, 1.0)
-    if not batches:
-        return None
-    numeric = [
-        column.name
-        for column in batches[0].schema
-        if column.name not in TIME_COLUMNS
-        and is_number(column.type.value_type if is_list(column.type) else column.type)
-    ]
-    if "position" in numeric:
-        return "position"
-    return numeric[0] if len(numeric) == 1 else None
+def _field(stream: Stream) -> str | None:
+    """The one column that the kind's numbers are in; None: they are in several."""
+    fields = DEFAULT_FIELDS.get(stream.kind, ())
+    return fields[0] if len(fields) == 1 else None

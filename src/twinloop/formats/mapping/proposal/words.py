@@ -16,11 +16,10 @@ COMMAND = word_set(
     " targets"
 )
 LEADER = word_set("leader leaders master masters teleop teleoperation operator gello puppeteer")
-STATE = word_set(
-    "state states follower followers puppet puppets slave measured actual feedback current encoder encoders"
-)
+FOLLOWER = word_set("follower followers puppet puppets slave measured actual feedback")
+STATE = word_set("state states current encoder encoders")
 GENERIC = word_set("joint joints js position positions robot data msg raw topic ros observation qpos")
-SIDES = word_set("left right l r front rear back top upper lower arm1 arm2 1 2 3 4")
+SIDES = word_set("left right l r front rear back top upper lower 1 2 3 4")
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -31,25 +30,25 @@ def words(name: str) -> list[str]:
 
 
 def commands(name: str) -> bool:
-    """Whether the name speaks of commands (and not of a state: ``/controller_state``)."""
+    """Whether the name speaks of commands, or of the device that gives them."""
     found = set(words(name))
-    return bool(found & (COMMAND | LEADER)) and not (found & COMMAND and found & (STATE - {"state", "states"}))
+    return bool(found & (COMMAND | LEADER)) and not found & FOLLOWER
 
 
 def leads(name: str) -> bool:
     """Whether the name speaks of the operator's device."""
-    return bool(set(words(name)) & LEADER)
+    found = set(words(name))
+    return bool(found & LEADER) and not found & FOLLOWER
 
 
 def follows(name: str) -> bool:
     """Whether the name speaks of what the robot does, and of no command."""
-    found = set(words(name))
-    return bool(found & STATE) and not found & (COMMAND | LEADER)
+    return bool(set(words(name)) & (STATE | FOLLOWER)) and not commands(name)
 
 
 def subject(name: str) -> frozenset[str]:
     """What is left of a name without the words for state, command and the like: whose stream it is."""
-    return frozenset(words(name)) - COMMAND - LEADER - STATE - GENERIC
+    return frozenset(words(name)) - COMMAND - LEADER - FOLLOWER - STATE - GENERIC
 
 
 def slug(parts: list[str]) -> str:
