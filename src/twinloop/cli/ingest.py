@@ -83,8 +83,12 @@ def ingest(
         images=images,
     )
     found = find_recordings(paths)
-    for path in found.passed_over:
-        typer.echo(f"passed over (no known format): {path}", err=True)
+    if found.passed_over:
+        some = ", ".join(path.name for path in found.passed_over[:3])
+        more = ", ..." if len(found.passed_over) > 3 else ""
+        typer.echo(
+            f"passed over {_count(len(found.passed_over), 'file')} of no known format: {some}{more}", err=True
+        )
     outcomes = _take_in(opened.root, found.recordings, options, dry_run, workers, as_json)
     if as_json:
         print_json(outcomes)

@@ -23,9 +23,12 @@ VERBS: tuple[str, ...] = (
     "export",
     "formats",
     "info",
+    "map",
     "check",
+    "report",
     "rules",
     "explain",
+    "demo",
 )
 
 app = typer.Typer(

@@ -1,0 +1,72 @@
+"""`twinloop report`: what is in a recording or session, and what is wrong with it, as one page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from twinloop.cli.options import StoreOption, say_next
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("report")(report)
+
+
+def report(
+    what: Annotated[str, typer.Argument(metavar="PATH|ID", help="A recording, or a session of the store.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page.")] = Path("report.html"),
+    mapping: Annotated[
+        Path | None, typer.Option("--mapping", help="What is state and action; default: proposed.")
+    ] = None,
+    types: Annotated[
+        Path | None, typer.Option("--types", help="Folder of message definitions, for bags without them.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write one self-contained page: timeline with gaps, findings, cameras, joints, intervals."""
+    from twinloop.core.errors import TwinloopError
+
+    page = (
+        _of_path(Path(what), mapping, types) if Path(what).exists() or "/" in what else _of_session(what, store)
+    )
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise TwinloopError(f"the page cannot be written: {error.strerror}", where=str(out)) from error
+    typer.echo(f"{out}: {len(page) / 1e6:.1f} MB")
+    say_next(f"open {out} in a browser")
+
+
+def _of_path(path: Path, mapping_file: Path | None, types: Path | None) -> str:
+    from twinloop.checks.render.html import render_html
+    from twinloop.checks.run import check
+    from twinloop.core.mapping import load_mapping
+    from twinloop.formats.mapping.episodes import cut_episodes
+    from twinloop.formats.mapping.propose import propose
+    from twinloop.formats.reader import ReadOptions, open_recording
+    from twinloop.store.commit import make_episodes
+
+    given = load_mapping(mapping_file) if mapping_file else None
+    with open_recording(path, ReadOptions(types_dir=types, mapping=given)) as recording:
+        mapping = given or propose(recording)
+        episodes = make_episodes(cut_episodes(recording, mapping), "", None)
+        found = check(recording, mapping=mapping, episodes=episodes)
+        return render_html(recording, found, mapping=mapping, episodes=episodes)
+
+
+def _of_session(id: str, store: Path | None) -> str:
+    from twinloop.checks.render.html import render_html
+    from twinloop.store.store import Store
+
+    with Store.find(store).session(id) as stored:
+        return render_html(
+            stored,
+            stored.report,
+            mapping=stored.mapping,
+            episodes=stored.session.episodes,
+            clock_models=stored.session.clock_models,
+            title=", ".join(recording.name for recording in stored.manifest.recordings),
+        )
