@@ -130,7 +130,8 @@ def dump_mapping(mapping: Mapping, unmapped: Sequence[str] = ()) -> str:
     for feature in mapping.features:
         lines += ["", "[[features]]", *_body(feature)]
     if unmapped:
-        lines += ["", "# Not mapped (kept with the session, in no feature):", *(f"#   {n}" for n in unmapped)]
+        lines += ["", "# Not mapped (kept with the session, in no feature):"]
+        lines += [line for name in unmapped for line in comment(name, indent="  ")]
     return "\n".join(lines) + "\n"
 
 

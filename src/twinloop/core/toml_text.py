@@ -28,9 +28,10 @@ def inline(value: object) -> str:
     raise TypeError(f"no TOML form of {type(value).__name__}")
 
 
-def comment(text: str) -> list[str]:
+def comment(text: str, indent: str = "") -> list[str]:
     """`text` as comment lines of at most 110 characters where its words allow."""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return [
-        f"# {line}" for line in textwrap.wrap(words, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+        f"# {indent}{line}"
+        for line in textwrap.wrap(words, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     ]

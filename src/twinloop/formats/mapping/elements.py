@@ -174,7 +174,7 @@ class JointPicker:
 
 
 class ColumnPicker:
-    """One column: a number, or a list whose elements are chosen by axis (x, y, z) or taken in order."""
+    """One column: a number, or a list whose elements are chosen by axis (x) or number (0), or all taken."""
 
     def __init__(self, stream: Stream, feature: Feature, field: str) -> None:
         self.stream, self.feature, self.field = stream, feature, field
@@ -188,11 +188,12 @@ class ColumnPicker:
     def pick(self, batch: pa.RecordBatch) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
         array = _column(batch, self.field, self.stream, self.feature)
         if not is_list(array.type):
-            self._choose(1)
+            self._choose(1, (self.field,))
             return float_values(array)[:, None], None
         rows = number_rows(array)
         if self._chosen is None and len(rows.length):
-            self._choose(int(rows.length.max()))
+            width = int(rows.length.max())
+            self._choose(width, _axes(array.type, width))
         if self._chosen is None:
             return np.empty((0, len(self.names))), None
         fit = np.flatnonzero(rows.length == self._width)
@@ -201,16 +202,15 @@ class ColumnPicker:
             picked[fit] = rows.rows(fit, self._width)[:, self._chosen]
         return picked, None
 
-    def _choose(self, width: int) -> None:
+    def _choose(self, width: int, axes: tuple[str, ...]) -> None:
         if self._chosen is not None:
             return
-        axes = _AXES.get(width, ()) if width != 1 else (self.field,)
         names = self.feature.names
         if names and set(names) <= set(axes):
             chosen = [axes.index(name) for name in names]
         elif not names or len(names) == width:
             chosen = list(range(width))
-            names = names or axes or tuple(str(i) for i in range(width))
+            names = names or axes
         else:
             raise ElementError(
                 "names",
@@ -262,8 +262,8 @@ class ColumnsPicker:
             else:
                 lengths = number_rows(batch.column(column.name)).length
                 width = int(lengths.max()) if len(lengths) else 0
-                axes = _AXES.get(width) or tuple(str(i) for i in range(width))
-                names = {f"{column.name}.{axis}": (column.name, i) for i, axis in enumerate(axes)}
+                axes = enumerate(_axes(column.type, width))
+                names = {f"{column.name}.{axis}": (column.name, i) for i, axis in axes}
             known.update(names)
             if defaults is None or column.name in defaults:
                 wanted += names
@@ -283,6 +283,12 @@ class ColumnsPicker:
 
     def finish(self) -> None:
         """Nothing is left to ask for: the first batch settled it."""
+
+
+def _axes(type_: pa.DataType, width: int) -> tuple[str, ...]:
+    """What the elements of a list are called: axes where its size is fixed, else numbers."""
+    axes = _AXES.get(width) if pa.types.is_fixed_size_list(type_) else None
+    return axes or tuple(str(i) for i in range(width))
 
 
 def _column(batch: pa.RecordBatch, name: str, stream: Stream, feature: Feature) -> pa.Array:
