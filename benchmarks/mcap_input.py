@@ -108,7 +108,7 @@ def images(topic: str, rate_hz: float, seconds: float, mean_bytes: int = 40_000)
 
 def write_mixed(path: Path, seconds: float) -> int:
     """Two cameras, joints at 500 and 100 Hz, transforms at 50 Hz; gives the number of messages."""
-    return _write(
+    return write_sources(
         path,
         {
             "/camera_left": "sensor_msgs/msg/CompressedImage",
@@ -131,12 +131,13 @@ def write_numeric(path: Path, seconds: float, *, compressed: bool = True) -> int
     """Joints at 500 and 100 Hz alone; gives the number of messages."""
     kind = "sensor_msgs/msg/JointState"
     sources = [joint_states("/arm", ARM, 500, seconds), joint_states("/hand", HAND, 100, seconds)]
-    return _write(path, {"/arm": kind, "/hand": kind}, sources, compressed=compressed)
+    return write_sources(path, {"/arm": kind, "/hand": kind}, sources, compressed=compressed)
 
 
-def _write(
+def write_sources(
     path: Path, types: dict[str, str], sources: list[Iterator[Timed]], *, compressed: bool = True
 ) -> int:
+    """Messages of several topics in the order of their log times; gives their number."""
     from heapq import merge
 
     from mcap.writer import CompressionType, Writer
