@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Images from one keyframe to the next, from which on random access gets slow.
 GOP_LIMIT = 10
+#: A sample that rows hold for longer is warned of where --max-age does not say what is too long.
+HELD_LIMIT_MS = 1000.0
 
 
 @dataclass(slots=True)
@@ -185,6 +187,14 @@ class Account:
                     f"{name}: {camera.undecodable} images do not decode; their rows show another image and "
                     "are invalid"
                 )
+        held = {name: camera.largest_before_row_ms for name, camera in self.cameras.items()}
+        held |= {name: feature.oldest_ms for name, feature in self.features.items()}
+        self.warnings += [
+            f"{name}: held for up to {oldest / 1e3:.1f} s, its stream paused or ended; --max-age MS marks such "
+            "rows"
+            for name, oldest in held.items()
+            if self.max_age_ms is None and oldest > HELD_LIMIT_MS
+        ]
         for name, feature in self.features.items():
             if feature.not_finite:
                 self.warnings.append(f"{name}: {feature.not_finite} rows with values that are not finite")

@@ -83,6 +83,9 @@ class _Export:
         self._sources = list(sources)
         self._specs = _agreed(self._sources)
         self._planners = {source.session: SessionPlanner(source, options) for source in self._sources}
+        chosen = [planner.chosen() for planner in self._planners.values()]
+        if not any(taken for taken, _ in chosen):
+            raise _nothing([left for _, lefts in chosen for left in lefts])
         self._fps = rows_per_second(list(self._planners.values()), options)
         self._plans: list[EpisodePlan] = []
         self._account = self._open_account()

@@ -141,7 +141,7 @@ class SessionPlanner:
 
     def _spans(self, episode: Episode, fps: int) -> list[RowSpan]:
         if isinstance(self.options.clock, FixedClock):
-            rows = fixed_rows(episode.start_ns, episode.end_ns, fps)
+            rows = fixed_rows(episode.start_ns, min(episode.end_ns, self._last_ns() + 1), fps)
             return [RowSpan(rows)] if len(rows) >= LEAST_ROWS else []
         table = self.clock_table()
         times = table.times_ns[table.within(episode.start_ns, episode.end_ns)]
@@ -162,6 +162,15 @@ class SessionPlanner:
             if start > ready:
                 ready, late = start, name
         return ready, late
+
+    def _last_ns(self) -> int:
+        """The time of the last sample of any feature, as far as the index tells."""
+        ends = [int(table.times_ns[-1]) for table in self.tables.values() if len(table)]
+        if not self.source.models:
+            streams = self.source.recording.streams
+            known = (streams[feature.stream].end_ns for feature in self.source.number_features())
+            ends += [end for end in known if end is not None]
+        return max(ends, default=int(np.iinfo(np.int64).max) - 1)
 
     def _starts_by(self, stream: str, time_ns: int) -> bool:
         """Whether the index alone tells that a stream has a sample at or before a time."""
