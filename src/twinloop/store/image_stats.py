@@ -29,6 +29,9 @@ class ImageSampler:
     """Chooses images by time and counts their pixels."""
 
     def __init__(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._reformatter = VideoReformatter()
         self._last_ns: int | None = None
         self._times: list[int] = []
         self._histograms: list[NDArray[np.uint32]] = []
@@ -87,11 +90,13 @@ class ImageSampler:
             if "16" in picture.format.name:
                 return
             step = _thinning(picture.width, picture.height)
-            small = picture.reformat(
+            small = self._reformatter.reformat(
+                picture,
                 width=max(picture.width // step, 1),
                 height=max(picture.height // step, 1),
                 format="rgb24",
                 interpolation="POINT",
+                threads=1,
             )
             self._add(cast("NDArray[np.uint8]", small.to_ndarray()), time_ns)
 

@@ -225,7 +225,7 @@ class EncodedFile(MediaFile):
 
         frame = av.VideoFrame.from_ndarray(image, format=layout)
         if layout != self.pix_fmt:
-            frame = frame.reformat(format=self.pix_fmt)
+            frame = frame.reformat(format=self.pix_fmt, threads=1)
         frame.pts, frame.time_base = tick, self.base
         for packet in self._track.encode(frame):
             self._put(packet)

@@ -72,4 +72,4 @@ def _encoder(name: str, shape: tuple[int, ...], pix_fmt: str, options: dict[str,
 def _frame(image: NDArray[np.uint8], pix_fmt: str) -> VideoFrame:
     from av import VideoFrame
 
-    return VideoFrame.from_ndarray(image, "rgb24").reformat(format=pix_fmt)
+    return VideoFrame.from_ndarray(image, "rgb24").reformat(format=pix_fmt, threads=1)

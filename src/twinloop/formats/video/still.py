@@ -149,9 +149,9 @@ def encode_still(image: NDArray[np.uint8] | NDArray[np.uint16], encoding: str = 
     encoder.pix_fmt, encoder.time_base = pix_fmt, Fraction(1)
     if codec == "mjpeg":
         encoder.options = {"qmin": "3", "qmax": "3"}
-        picture = picture.reformat(format=pix_fmt, dst_color_range="JPEG")
+        picture = picture.reformat(format=pix_fmt, dst_color_range="JPEG", threads=1)
     else:
-        picture = picture.reformat(format=pix_fmt)
+        picture = picture.reformat(format=pix_fmt, threads=1)
     picture.pts = 0
     return b"".join(bytes(packet) for packet in (*encoder.encode(picture), *encoder.encode(None)))
 

@@ -155,7 +155,8 @@ def _small(image: NDArray[Any], width: int) -> NDArray[np.uint8]:
         return np.ascontiguousarray(image)
     height = max(1, round(image.shape[0] * width / image.shape[1]))
     picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(image), "rgb24")
-    return to_pixels(picture.reformat(width=width, height=height, interpolation="AREA")).astype(np.uint8)
+    small = picture.reformat(width=width, height=height, interpolation="AREA", threads=1)
+    return to_pixels(small).astype(np.uint8)
 
 
 def _as_gray(depth: NDArray[Any]) -> NDArray[np.uint8]:
