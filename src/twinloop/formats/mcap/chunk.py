@@ -174,7 +174,10 @@ def index_entries(records: bytes) -> IndexEntries:
     Raises:
         BadRecord: they are no such records.
     """
-    entries, channels, at = [np.empty((0, 2), "<i8")], [np.empty(0, np.uint16)], 0
+    tables: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    channels: list[int] = []
+    counts: list[int] = []
+    at = 0
     while at < len(records):
         if at + PREFIX.size + 6 > len(records):
             raise BadRecord("a message index that is cut off")
@@ -183,11 +186,12 @@ def index_entries(records: bytes) -> IndexEntries:
         after = at + PREFIX.size + length
         if opcode != Opcode.MESSAGE_INDEX or size + 6 != length or size % 16 or after > len(records):
             raise BadRecord("no message index where one should be")
-        entries.append(np.frombuffer(records, "<i8", size // 8, at + PREFIX.size + 6).reshape(-1, 2))
-        channels.append(np.full(size // 16, channel, np.uint16))
+        tables.append(np.frombuffer(records, "<i8", size // 8, at + PREFIX.size + 6))
+        channels.append(channel)
+        counts.append(size // 16)
         at = after
-    table = np.concatenate(entries)
-    return IndexEntries(table[:, 0], table[:, 1], np.concatenate(channels))
+    entries = np.concatenate(tables).reshape(-1, 2)
+    return IndexEntries(entries[:, 0], entries[:, 1], np.repeat(np.array(channels, np.uint16), counts))
 
 
 def locate(buffer: NDArray[np.uint8], index: bytes) -> Located:

@@ -40,13 +40,16 @@ class Tally:
 
     def add(self, log_ns: NDArray[np.int64], at: NDArray[np.int64] | None = None) -> None:
         """Further messages: their log times (N,), and the bytes `at` (N,) of those outside chunks."""
-        first, last = int(log_ns.min()), int(log_ns.max())
+        self.widen(int(log_ns.min()), int(log_ns.max()))
         self.count = (self.count or 0) + len(log_ns)
-        self.start_ns = first if self.start_ns is None else min(self.start_ns, first)
-        self.end_ns = last if self.end_ns is None else max(self.end_ns, last)
         if at is not None:
             self.first = int(at[0]) if self.first is None else self.first
             self.last = int(at[-1])
+
+    def widen(self, first_ns: int, last_ns: int) -> None:
+        """Take a span of log times in."""
+        self.start_ns = first_ns if self.start_ns is None else min(self.start_ns, first_ns)
+        self.end_ns = last_ns if self.end_ns is None else max(self.end_ns, last_ns)
 
 
 @dataclass(slots=True)

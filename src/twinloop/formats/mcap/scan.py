@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from twinloop.formats.mcap.topics import Topic
     from twinloop.formats.notes import Notes
 
-#: Uncompressed bytes that are decoded at a time. Small chunks are put together up to this: a decoder's
-#: fixed cost a batch is that of some thousand rows, while larger buffers only leave the CPU's caches.
-GROUP_BYTES = 8 << 20
+#: Uncompressed bytes and messages that are decoded at a time. Small chunks are put together until either is
+#: reached: a decoder's fixed cost a batch is that of some thousand rows, while more messages than this only
+#: leave the CPU's caches.
+GROUP_BYTES = 24 << 20
+GROUP_MESSAGES = 1 << 14
 #: A chunk that is larger when uncompressed is read as a tape, window by window.
 LARGEST_CHUNK = 64 << 20
 
@@ -299,11 +301,14 @@ class _Group:
     def __init__(self) -> None:
         self.buffer = np.empty(0, np.uint8)
         self.used = 0
+        self.messages = 0
         self.located: list[Located] = []
         self.offsets: list[int] = []
 
     def has_room(self, size: int) -> bool:
-        return not self.located or self.used + size <= len(self.buffer)
+        if not self.located:
+            return True
+        return self.messages < GROUP_MESSAGES and self.used + size <= len(self.buffer)
 
     def reserve(self, size: int) -> NDArray[np.uint8]:
         """Where the next chunk of `size` bytes goes."""
@@ -317,6 +322,7 @@ class _Group:
         self.located.append(Located(located.positions + self.used, located.headers))
         self.offsets.append(offset)
         self.used += size
+        self.messages += len(located.positions)
 
 
 def _fits_memory(chunk: ChunkIndex) -> bool:

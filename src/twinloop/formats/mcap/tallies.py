@@ -10,8 +10,6 @@ from twinloop.formats.mcap.chunk import IndexEntries, index_entries
 from twinloop.formats.mcap.records import BadRecord
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from twinloop.formats.mcap.contents import Contents
     from twinloop.formats.mcap.records import ChunkIndex
     from twinloop.formats.mcap.source import Source
@@ -37,25 +35,34 @@ def read_tallies(source: Source, contents: Contents) -> None:
 
 
 def _all(source: Source, contents: Contents) -> None:
-    counts: dict[int, int] = {}
-    sizes: dict[int, float] = {}
+    channels, log_ns, sizes = [], [], []
     for chunk in contents.chunks:
         entries = _entries(source, chunk)
         if not len(entries):
             return
         order = np.argsort(entries.offset, kind="stable")
-        length = np.diff(np.append(entries.offset[order], chunk.uncompressed_size)).clip(0)
-        stored = chunk.stored / max(chunk.uncompressed_size, 1)
-        channels, log_ns = entries.channel[order], entries.log_ns[order]
-        for channel in np.unique(channels).tolist():
-            mine = channels == channel
-            _widen(contents, channel, log_ns[mine])
-            counts[channel] = counts.get(channel, 0) + int(mine.sum())
-            sizes[channel] = sizes.get(channel, 0.0) + float(length[mine].sum()) * stored
-    for channel, count in counts.items():
-        tally = contents.tally(channel)
-        tally.bytes = round(sizes[channel])
-        tally.count = count if tally.count is None else tally.count
+        length = np.diff(np.append(entries.offset[order], chunk.uncompressed_size))
+        channels.append(entries.channel[order])
+        log_ns.append(entries.log_ns[order])
+        sizes.append(length.clip(0) * (chunk.stored / max(chunk.uncompressed_size, 1)))
+    channel = np.concatenate(channels)
+    order = np.argsort(channel, kind="stable")
+    channel = channel[order]
+    first = np.flatnonzero(np.diff(channel, prepend=-1))
+    count = np.diff(np.append(first, len(channel)))
+    times, stored = np.concatenate(log_ns)[order], np.concatenate(sizes)[order]
+    for row in zip(
+        channel[first].tolist(),
+        np.minimum.reduceat(times, first).tolist(),
+        np.maximum.reduceat(times, first).tolist(),
+        count.tolist(),
+        np.add.reduceat(stored, first).tolist(),
+        strict=True,
+    ):
+        tally = contents.tally(row[0])
+        tally.widen(row[1], row[2])
+        tally.count = row[3] if tally.count is None else tally.count
+        tally.bytes = round(row[4])
     contents.counted = contents.counted or not contents.regions
 
 
@@ -71,7 +78,8 @@ def _outermost(source: Source, contents: Contents) -> None:
         entries = _entries(source, chunk)
         for channel in np.unique(entries.channel).tolist():
             if first.get(channel) is chunk or last.get(channel) is chunk:
-                _widen(contents, channel, entries.log_ns[entries.channel == channel])
+                mine = entries.log_ns[entries.channel == channel]
+                contents.tally(channel).widen(int(mine.min()), int(mine.max()))
 
 
 def _entries(source: Source, chunk: ChunkIndex) -> IndexEntries:
@@ -79,10 +87,3 @@ def _entries(source: Source, chunk: ChunkIndex) -> IndexEntries:
         return index_entries(source.read(chunk.offset + chunk.length, chunk.index_length))
     except BadRecord:
         return index_entries(b"")
-
-
-def _widen(contents: Contents, channel: int, log_ns: NDArray[np.int64]) -> None:
-    tally = contents.tally(channel)
-    first, last = int(log_ns.min()), int(log_ns.max())
-    tally.start_ns = first if tally.start_ns is None else min(tally.start_ns, first)
-    tally.end_ns = last if tally.end_ns is None else max(tally.end_ns, last)
