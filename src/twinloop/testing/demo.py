@@ -71,8 +71,8 @@ def _record(folder: Path) -> tuple[list[Path], str]:
     paths = []
     for number in (1, 2, 3):
         path = folder / f"session-{number}.mcap"
-        faults = (DroppedSamples(WRIST, 2.5, 1.2),) if number == _FAULTY else ()
-        truth = record_session(path, SessionSpec(seed=number, duration_s=12.0, episodes=2, faults=faults))
+        faults = (DroppedSamples(WRIST, 1.8, 1.2),) if number == _FAULTY else ()
+        truth = record_session(path, SessionSpec(seed=number, duration_s=9.0, episodes=2, faults=faults))
         for fault in truth.planted:
             planted = f"{path.name}: {fault.value:.0f} images of {fault.stream} are missing"
         paths.append(path)

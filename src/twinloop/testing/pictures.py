@@ -66,6 +66,7 @@ def _encoder(name: str, shape: tuple[int, ...], pix_fmt: str, options: dict[str,
     encoder.pix_fmt = pix_fmt
     encoder.time_base = Fraction(1, 30)
     encoder.options = options
+    encoder.thread_count = 1  # pictures are small: threads cost more than they give
     return encoder
 
 

@@ -145,6 +145,7 @@ def encode_still(image: NDArray[np.uint8] | NDArray[np.uint16], encoding: str = 
     pixels: NDArray[Any] = np.ascontiguousarray(image)
     picture = av.VideoFrame.from_ndarray(pixels, "gray16le" if deep else "rgb24")
     encoder = cast("av.VideoCodecContext", av.CodecContext.create(codec, "w"))
+    encoder.thread_count = 1
     encoder.width, encoder.height = picture.width, picture.height
     encoder.pix_fmt, encoder.time_base = pix_fmt, Fraction(1)
     if codec == "mjpeg":
