@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -128,19 +127,12 @@ def _decompress(data: memoryview, compression: str, target: NDArray[np.uint8]) -
         raise Unexpected(f"it holds {size} bytes, not the {len(target)} that it declares", damaged=True)
 
 
-@cache
-def _zstd() -> object:
-    import zstandard
-
-    return zstandard.ZstdDecompressor()
-
-
 def _zstd_into(data: memoryview, target: NDArray[np.uint8]) -> int:
     import zstandard
 
-    reader = cast("zstandard.ZstdDecompressor", _zstd()).stream_reader(
-        cast("IO[bytes]", data), read_across_frames=True
-    )
+    # A decompressor of its own: one that is shared must not be used by two threads at once.
+    frames = zstandard.ZstdDecompressor()
+    reader = frames.stream_reader(cast("IO[bytes]", data), read_across_frames=True)
     view, done = target.data, 0
     while done < len(view) and (count := reader.readinto(view[done:])):
         done += count
