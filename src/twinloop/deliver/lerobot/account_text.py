@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twinloop.deliver.lerobot.account import Account
+    from twinloop.deliver.lerobot.account import Account, EpisodeAccount
 
 #: Episodes with something to say that the page lists; the rest are in account.json.
 _LISTED = 50
@@ -117,11 +117,7 @@ def _episodes(account: Account) -> str:
             said.append(f"starts {episode.trimmed_rows} rows later, when every feature has a sample")
         if episode.filled_rows:
             said.append(f"{episode.filled_rows} rows fill gaps")
-        for name, camera in episode.cameras.items():
-            reasons = camera["reasons"]
-            assert isinstance(reasons, dict)
-            if reasons:
-                said.append(f"{name} re-encoded: {'; '.join(reasons.values())}")
+        said += _reencoded(account, episode)
         if episode.invalid_rows:
             spans = ", ".join(f"{start} to {stop - 1}" for start, stop in episode.invalid_rows[:10])
             more = ", ..." if len(episode.invalid_rows) > 10 else ""
@@ -132,6 +128,19 @@ def _episodes(account: Account) -> str:
         return ""
     more = f"\n- and {len(notes) - _LISTED} more: see account.json" if len(notes) > _LISTED else ""
     return "## Episodes\n\n" + "\n".join(notes[:_LISTED]) + more
+
+
+def _reencoded(account: Account, episode: EpisodeAccount) -> list[str]:
+    """Why cameras were re-encoded here; what holds for all episodes stands in the table of cameras."""
+    said = []
+    for name, camera in episode.cameras.items():
+        reasons = camera["reasons"]
+        assert isinstance(reasons, dict)
+        everywhere = account.cameras[name].reasons
+        own = [why for reason, why in reasons.items() if everywhere[reason] < len(account.episodes)]
+        if own:
+            said.append(f"{name} re-encoded: {'; '.join(own)}")
+    return said
 
 
 def _left_out(account: Account) -> str:

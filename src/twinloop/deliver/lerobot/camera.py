@@ -162,13 +162,9 @@ def _one_to_one(table: ImageTable, span: RowSpan, rules: CameraRules) -> _Case:
     taken = table.times_ns[first : first + len(rows)]
     if not fits_rate(taken, fps):
         case.reasons.setdefault(Why.RATE, f"the camera's rate is over 1 % off the rows' {fps}")
-    if len(taken) < len(rows):
-        case.reasons[Why.DUPLICATED] = f"{len(taken)} images for {len(rows)} rows"
-        return case
-    off = taken - rows
-    if np.abs(off).max() > 0.5e9 / fps:
-        shown = nearest_to(table.times_ns, rows)
-        steps = np.diff(shown)
+    off = taken - rows[: len(taken)]
+    if len(taken) < len(rows) or np.abs(off).max() > 0.5e9 / fps:
+        steps = np.diff(nearest_to(table.times_ns, rows))
         if (skipped := int(np.maximum(steps - 1, 0).sum())) > 0:
             case.reasons[Why.DROPPED] = f"{skipped} images lie nearest to no row"
         if (repeated := int((steps == 0).sum())) > 0:

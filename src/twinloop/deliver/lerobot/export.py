@@ -213,7 +213,7 @@ class _Export:
         planner = self._planners[plan.source.session]
         first, last = planner.tables[name].times_ns[camera.images[[0, -1]]].tolist()
         stored = stored_stats(planner.histograms(name), first, last)
-        return stored or keyframe_stats(camera.runs, camera.lead)
+        return stored or keyframe_stats(camera.runs, self._fps, camera.lead)
 
     def _enter(
         self,
@@ -317,12 +317,17 @@ def _lost(sources: Sequence[ExportSource], specs: dict[str, FeatureSpec]) -> lis
                 f"{name}: depth is 12-bit, logarithmic from 10 mm to 10 m (steps of 1.2 to 4.4 mm); "
                 "zero, no measurement, becomes 10 mm; the exact 16 bits stay in the store"
             )
+    homeless: dict[str, list[str]] = {}
     for source in sources:
         for feature in source.homeless_features():
-            kind = source.kind(feature).value
-            lost.append(f"{feature.name} of session {source.session}: {kind} has no place in LeRobot")
+            if feature.name != "task":  # that became the episodes' instructions
+                said = f"{feature.name}: {source.kind(feature).value} has no place in LeRobot"
+                homeless.setdefault(said, []).append(source.session)
         mapped = {feature.stream for feature in source.mapping.features}
-        unmapped = [name for name in source.recording.streams if name not in mapped]
-        if unmapped:
-            lost.append(f"streams of session {source.session} that no feature names: {', '.join(unmapped)}")
+        for stream in source.recording.streams:
+            if stream not in mapped:
+                homeless.setdefault(f"{stream}: no feature names it", []).append(source.session)
+    for said, sessions in homeless.items():
+        where = "" if len(sessions) == len(sources) else f" (sessions {', '.join(sessions)})"
+        lost.append(said + where)
     return lost

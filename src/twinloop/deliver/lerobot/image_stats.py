@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinloop.deliver.lerobot.pictures import keyframes_at
-from twinloop.deliver.lerobot.stats import FeatureStats, PixelStats, images_to_sample
+from twinloop.deliver.lerobot.stats import FeatureStats, PixelStats
 from twinloop.formats.video.pixels import to_pixels
+
+#: Images of an episode that statistics are taken from at least.
+_LEAST = 8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +41,12 @@ def stored_stats(histograms: pa.Table | None, start_ns: int, end_ns: int) -> Fea
     return pixels.stats()
 
 
-def keyframe_stats(runs: Sequence[Run], lead: int = 0) -> FeatureStats:
-    """Statistics over the keyframes of `runs` after the first `lead` images, as many as LeRobot would look
-    at images. Where no keyframe is left, the one that begins the lead counts."""
+def keyframe_stats(runs: Sequence[Run], fps: int, lead: int = 0) -> FeatureStats:
+    """Statistics over keyframes of `runs` after the first `lead` images: one a second as at ingest, but at
+    least `_LEAST` of an episode if it has them. Where none is left, the one that begins the lead counts."""
     pixels = PixelStats()
     images = sum(run.stop - run.first for run in runs) - lead
-    share = len(images_to_sample(images)) / images
+    share = max(1 / fps, _LEAST / images)
     for number, run in enumerate(runs):
         first = run.first + (lead if number == 0 else 0)
         keyframes = first + np.nonzero(run.index.keyframe[first : run.stop])[0]

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Opens an exported dataset in the real lerobot. It gets an environment of its own (Python 3.12, about 6 GB
+# with torch), made once: INTEROP_VENV, default .venv-interop. VENV is twinloop's own.
+set -eu
+cd "$(dirname "$0")/.."
+lerobot="lerobot[dataset]==0.6.1"
+venv=${VENV:-.venv}
+theirs=${INTEROP_VENV:-.venv-interop}
+if ! [ -f "$theirs/.ready" ]; then
+    python=""
+    for candidate in ${PYTHON312:-} python3.12 "$HOME"/.pyenv/versions/3.12.*/bin/python; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null; then
+            python=$candidate
+            break
+        fi
+    done
+    [ -n "$python" ] || { echo "lerobot 0.6.1 needs Python 3.12; none was found (set PYTHON312=/path/to/python)" >&2; exit 1; }
+    echo "installing $lerobot into $theirs (a large download)"
+    "$python" -m venv --clear "$theirs"
+    "$theirs/bin/python" -m pip install --quiet --disable-pip-version-check "$lerobot"
+    touch "$theirs/.ready"
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$venv/bin/python" tests/interop/make_dataset.py "$work/interop"
+HF_HUB_OFFLINE=1 HF_HOME="$work/hf" "$theirs/bin/python" tests/interop/open_in_lerobot.py "$work/interop"
