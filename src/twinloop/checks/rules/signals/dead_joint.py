@@ -11,7 +11,8 @@ tick. As an input it is useless; normalised by its standard deviation of zero it
 
 ## How it is measured
 
-The smallest and largest value of each element over all episodes; equal means dead. Something else in the
+The smallest and largest value of each element of joint streams over all episodes; equal means dead (a
+robot on wheels rightly has no height). Something else in the
 feature must change, or the recording is one in which nothing happens (rule EPI001). For actions it is
 information: a joint that the task does not use is commanded to stay.
 
@@ -44,6 +45,7 @@ from twinloop.checks.commands import command_features, state_features
 from twinloop.checks.rule import Broken, Need, NoLimits, Scope, rule
 from twinloop.checks.wording import count
 from twinloop.core.finding import Severity
+from twinloop.core.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +67,15 @@ class Range:
 
 def ranges_of_episode(subject: EpisodeSubject, limits: NoLimits) -> dict[str, Range]:  # noqa: ARG001
     """Feature -> its range."""
+    features = subject.mapping.features if subject.mapping else ()
+    joints = {
+        f.name
+        for f in features
+        if f.stream in subject.streams and subject.streams[f.stream].kind is Kind.JOINTS
+    }
     kept = {}
     for name, samples in subject.samples.items():
-        if len(samples):
+        if name in joints and len(samples):
             low, high = np.fmin.reduce(samples.values), np.fmax.reduce(samples.values)
             kept[name] = Range(samples.names, low, high, len(samples))
     return kept
