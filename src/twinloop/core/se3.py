@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from twinloop.core.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+    from scipy.spatial.transform import Rotation
 
 
 def from_xyzw(quaternion: ArrayLike) -> NDArray[np.float64]:
@@ -60,7 +60,7 @@ class SE3:
     def from_matrix(cls, matrix: ArrayLike) -> SE3:
         """From homogeneous matrices (4, 4) or (N, 4, 4)."""
         matrices = np.asarray(matrix, np.float64).reshape(-1, 4, 4)
-        rotation = Rotation.from_matrix(matrices[:, :3, :3]).as_quat(scalar_first=True)
+        rotation = _rotations().from_matrix(matrices[:, :3, :3]).as_quat(scalar_first=True)
         return cls(rotation, matrices[:, :3, 3])
 
     @classmethod
@@ -68,7 +68,8 @@ class SE3:
         """Exponential of twists (N, 6) = [v, w]: linear part first (Sola et al., arXiv:1812.01537, eq. 172)."""
         v, w = np.split(np.atleast_2d(np.asarray(twist, np.float64)), 2, axis=-1)
         return cls(
-            Rotation.from_rotvec(w).as_quat(scalar_first=True), np.einsum("nij,nj->ni", _left_jacobian(w), v)
+            _rotations().from_rotvec(w).as_quat(scalar_first=True),
+            np.einsum("nij,nj->ni", _left_jacobian(w), v),
         )
 
     def log(self) -> NDArray[np.float64]:
@@ -106,7 +107,7 @@ class SE3:
         """Between self (0) and other (1): slerp along the shorter arc, translation linear. `fraction` (N,)."""
         fraction = np.asarray(fraction, np.float64).reshape(-1, 1)
         step = (self._scipy.inv() * other._scipy).as_rotvec()
-        rotation = self._scipy * Rotation.from_rotvec(step * fraction)
+        rotation = self._scipy * _rotations().from_rotvec(step * fraction)
         return SE3(
             rotation.as_quat(scalar_first=True),
             self.translation + fraction * (other.translation - self.translation),
@@ -120,7 +121,14 @@ class SE3:
 
     @property
     def _scipy(self) -> Rotation:
-        return Rotation.from_quat(self.rotation, scalar_first=True)
+        return _rotations().from_quat(self.rotation, scalar_first=True)
+
+
+def _rotations() -> type[Rotation]:
+    """scipy's class, imported when first used: it takes a quarter of a second, and `from_xyzw` has no need."""
+    from scipy.spatial.transform import Rotation
+
+    return Rotation
 
 
 def _left_jacobian(w: NDArray[np.float64]) -> NDArray[np.float64]:
