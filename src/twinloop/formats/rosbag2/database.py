@@ -9,10 +9,14 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.recording import Problem, ReadNote
 
 MAGIC = b"SQLite format 3\x00"
+#: What a broken database raises; SQLite's messages quote it, and Python cannot always decode them.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 #: Up to this many rows are counted one by one when the bag does not say how many there are.
 COUNT_ROWS = 200_000
 #: Rows looked at from both ends for the first and last message of each topic in larger bags.
@@ -69,7 +73,7 @@ class Database:
         """Topic id -> where its messages lie. In a large bag, only what both its ends show."""
         try:
             lowest, highest = self.connection.execute("SELECT min(id), max(id) FROM messages").fetchone()
-        except sqlite3.DatabaseError:
+        except SQLITE_ERRORS:
             lowest, highest = 0, COUNT_ROWS
         if not isinstance(lowest, int) or not isinstance(highest, int):
             return {}
@@ -85,15 +89,29 @@ class Database:
         }
 
     def _count_all(self) -> dict[int, TopicSpan] | None:
-        sql = (
-            "SELECT topic_id, min(id), max(id), count(*), sum(length(data)), min(timestamp), max(timestamp) "
-            "FROM messages GROUP BY topic_id"
-        )
+        # Without GROUP BY, whose sorter would read the whole of every message to know its length.
+        sql = "SELECT topic_id, id, length(data), timestamp FROM messages"
         try:
-            rows = self.connection.execute(sql).fetchall()
+            rows = [row for row in self.connection.execute(sql) if all(isinstance(v, int) for v in row[:3])]
         except sqlite3.DatabaseError:
             return None
-        return {row[0]: TopicSpan(*row[1:]) for row in rows if all(isinstance(value, int) for value in row)}
+        timed = [row[3] if isinstance(row[3], int) else None for row in rows]
+        topics, ids, sizes = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+        has_time = np.array([time is not None for time in timed], np.bool_)
+        times = np.array([time or 0 for time in timed], np.int64)
+        spans = {}
+        for topic in np.unique(topics).tolist():
+            own = topics == topic
+            known = times[own & has_time]
+            spans[topic] = TopicSpan(
+                int(ids[own].min()),
+                int(ids[own].max()),
+                int(own.sum()),
+                int(sizes[own].sum()),
+                int(known.min()) if len(known) else None,
+                int(known.max()) if len(known) else None,
+            )
+        return spans
 
     def _ends(self, order: str) -> dict[int, int]:
         sql = f"SELECT id, topic_id FROM messages ORDER BY id {order} LIMIT {_END_ROWS}"
@@ -101,7 +119,7 @@ class Database:
         try:
             for row_id, topic in self.connection.execute(sql):
                 found.setdefault(topic, row_id)
-        except sqlite3.DatabaseError:
+        except SQLITE_ERRORS:
             pass
         return found
 
@@ -111,7 +129,7 @@ class Database:
             row = self.connection.execute(
                 "SELECT data, timestamp FROM messages WHERE id = ?", (row_id,)
             ).fetchone()
-        except sqlite3.DatabaseError:
+        except SQLITE_ERRORS:
             return None
         if row is None or not isinstance(row[0], bytes) or not isinstance(row[1], int):
             return None
@@ -137,14 +155,14 @@ def open_database(path: Path) -> Database:
         )
         connection.text_factory = bytes
         database = Database(path, connection, notes=notes, temporary=temporary)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         if temporary is not None:
             temporary.cleanup()
         raise _unreadable(path, error) from error
     try:
         _note_truncation(path, database)
         _read_tables(database)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         database.close()
         raise _unreadable(path, error) from error
     except BaseException:
@@ -153,7 +171,7 @@ def open_database(path: Path) -> Database:
     return database
 
 
-def _unreadable(path: Path, error: sqlite3.Error) -> UnreadableError:
+def _unreadable(path: Path, error: Exception) -> UnreadableError:
     return UnreadableError(
         f"the bag's tables cannot be read ({error})",
         where=str(path),
@@ -197,6 +215,8 @@ def _note_truncation(path: Path, database: Database) -> None:
 def _read_tables(database: Database) -> None:
     connection = database.connection
     connection.execute("PRAGMA trusted_schema = OFF")
+    # Read-only all the same; without it SQLite refuses a file that is shorter than it declares.
+    connection.execute("PRAGMA writable_schema = ON")
     tables = {
         _text(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     }
@@ -217,7 +237,7 @@ def _read_tables(database: Database) -> None:
     database.has_publish = "send_timestamp" in _columns(connection, "messages")
     try:
         _read_extras(database, tables)
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         message = f"the tables beside the messages cannot be read ({error})"
         database.notes.append(ReadNote(Problem.CORRUPT, message, Where(file=str(database.path))))
 

@@ -185,13 +185,19 @@ def open_video(file: Path | str) -> Iterator[av.container.InputContainer]:
 def _header(container: av.container.InputContainer, file: str) -> VideoHeader:
     track = container.streams.video[0]
     context = track.codec_context
+    if context is None:  # and then the track does not know its own size either
+        raise UnreadableError(
+            "the codec of the file's video track is not known",
+            where=file,
+            expected="a codec that FFmpeg decodes",
+        )
     rate = track.average_rate or track.guessed_rate
     seconds = track.duration * track.time_base if track.duration and track.time_base else None
     if seconds is None and container.duration:
         seconds = Fraction(container.duration, 1_000_000)
     return VideoHeader(
         file=file,
-        codec=context.codec.canonical_name if context is not None else "unknown",
+        codec=context.codec.canonical_name,
         width=track.width,
         height=track.height,
         pix_fmt=track.pix_fmt or "",
