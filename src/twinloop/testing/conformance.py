@@ -333,6 +333,8 @@ class ReaderConformance:
         for number, name in enumerate(_file_names(sample)):
             copy = _copied(sample, tmp_path / str(number))
             (copy.parent / name).unlink()
+            if not copy.exists():
+                continue  # nothing is left to open
             self._read_damaged(copy, None, f"without {name}")
 
     def test_what_the_system_refuses_is_an_error(self, sample: Sample, tmp_path: Path) -> None:
