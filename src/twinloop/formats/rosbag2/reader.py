@@ -74,7 +74,7 @@ def _has_bag_tables(path: Path, head: bytes) -> bool:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('messages', 'topics')"
             return bool(connection.execute(sql).fetchone()[0] == 2)
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, UnicodeDecodeError, OSError):
         return False
 
 

@@ -126,9 +126,9 @@ class Db3Recording(Recording):
         try:
             return zstandard.ZstdDecompressor().decompress(blob, max_output_size=_MAX_MESSAGE)
         except (zstandard.ZstdError, MemoryError) as error:
-            where = Where(file=str(self.path), row=row)
+            where = Where(file=str(self._database.path), row=row)
             message = f"a compressed message behind this row does not unpack ({error})"
-            note_once(self.notes, ReadNote(Problem.CORRUPT, message, where, 1))
+            note_once(self._database.notes, ReadNote(Problem.CORRUPT, message, where, 1))
             return b""
 
     def _count_note(self, channel: Channel) -> ReadNote | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem, ReadNote
+from twinloop.formats.rosbag2.database import SQLITE_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -28,6 +29,8 @@ _BATCH_ROWS = 1 << 15
 _FETCH_ROWS = 1 << 12
 #: No bag has more rows than this: where to stop looking for one behind broken pages.
 _MAX_ROWS = 1 << 40
+#: Recorders number rows from here on.
+_FIRST_ID = 1
 
 _ID, _TOPIC, _LOG, _DATA, _PUBLISH = range(5)
 
@@ -74,15 +77,15 @@ def read_rows(database: Database, topics: Collection[int]) -> Iterator[Rows]:
             if not careful:
                 only, careful = None, True
                 continue
-            found = _next_readable(database, after)
-            _note_lost(database, after, found, str(broken))
-            if found is None:
+            row = _next_readable(database, after)
+            _note_lost(database, after, None if row is None else _id(row), str(broken))
+            if row is None:
                 return
-            after, careful = found - 1, False
+            yield from _rows(database, [row], topics)
+            after, careful = _id(row), False
 
 
 def _select(database: Database, topics: Collection[int] | None, after: int | None) -> sqlite3.Cursor:
-    publish = "send_timestamp" if database.has_publish else "NULL"
     terms: list[str] = []
     values: list[int] = []
     if after is not None:
@@ -92,11 +95,15 @@ def _select(database: Database, topics: Collection[int] | None, after: int | Non
         terms.append(f"topic_id IN ({', '.join('?' * len(topics))})")
         values.extend(topics)
     where = f"WHERE {' AND '.join(terms)}" if terms else ""
-    sql = f"SELECT id, topic_id, timestamp, data, {publish} FROM messages {where} ORDER BY id"
+    sql = f"SELECT {_columns(database)} FROM messages {where} ORDER BY id"
     try:
         return database.connection.execute(sql, values)
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise _BrokenPagesError([], str(error)) from error
+
+
+def _columns(database: Database) -> str:
+    return f"id, topic_id, timestamp, data, {'send_timestamp' if database.has_publish else 'NULL'}"
 
 
 def _fetch(cursor: sqlite3.Cursor, after: int | None, *, one_by_one: bool) -> Iterator[list[Row]]:
@@ -109,7 +116,7 @@ def _fetch(cursor: sqlite3.Cursor, after: int | None, *, one_by_one: bool) -> It
     while True:
         try:
             fetched = cursor.fetchmany(step)
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise _BrokenPagesError(batch, str(error)) from error
         ids = [_id(row) for row in fetched]
         if any(b <= a for a, b in pairwise(ids if after is None else [after, *ids])):
@@ -135,7 +142,8 @@ def _rows(database: Database, fetched: list[Row], topics: Collection[int]) -> It
         message = "rows hold something else than a topic, a time and bytes"
         where = Where(file=str(database.path), row=_id(fetched[0]))
         note = ReadNote(Problem.BAD_VALUE, message, where, len(fetched) - len(sound))
-        database.notes.append(note)
+        if note not in database.notes:
+            database.notes.append(note)
     sound = [row for row in sound if row[_TOPIC] in topics]
     if not sound:
         return
@@ -159,18 +167,16 @@ def _id(row: Row) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _next_readable(database: Database, after: int | None) -> int | None:
+def _next_readable(database: Database, after: int | None) -> Row | None:
     """The first row behind `after` and the broken ones that follow it, None if there is none."""
-    broken = -1 if after is None else after
-    step = 1
-    found = None
+    low = _FIRST_ID if after is None else after + 1
+    step, high, found = 1, low, _first_from(database, low)
     while found is None and step < _MAX_ROWS:
-        broken += step
+        low, high = high + 1, high + step
         step *= 2
-        found = _first_from(database, broken + 1)
+        found = _first_from(database, high)
     if found is None:
         return None
-    low, high = broken - step // 2 + 1, broken + 1
     while low < high:
         middle = (low + high) // 2
         row = _first_from(database, middle)
@@ -181,17 +187,20 @@ def _next_readable(database: Database, after: int | None) -> int | None:
     return found
 
 
-def _first_from(database: Database, row_id: int) -> int | None:
-    sql = "SELECT id, topic_id, timestamp, data FROM messages WHERE id >= ? ORDER BY id LIMIT 1"
+def _first_from(database: Database, row_id: int) -> Row | None:
+    """The first row from an id on, asked for alone: a cursor that reads ahead would trip over the next."""
+    sql = f"SELECT {_columns(database)} FROM messages WHERE id >= ? ORDER BY id LIMIT 1"
     try:
-        row = database.connection.execute(sql, (row_id,)).fetchone()
-    except sqlite3.DatabaseError:
+        row: Row | None = database.connection.execute(sql, (row_id,)).fetchone()
+    except SQLITE_ERRORS:
         return None
-    return row[0] if row is not None and isinstance(row[0], int) and row[0] >= row_id else None
+    return row if row is not None and _id(row) >= row_id else None
 
 
 def _note_lost(database: Database, after: int | None, found: int | None, why: str) -> None:
-    first = 0 if after is None else after + 1
+    first = _FIRST_ID if after is None else after + 1
+    if found == first:
+        return
     rows = f"the rows from {first} on" if found is None else f"rows {first} to {found - 1}"
     where = Where(file=str(database.path), row=first)
     lost = None if found is None else found - first
