@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 lerobot="lerobot[dataset]==0.6.1"
 venv=${VENV:-.venv}
-theirs=${INTEROP_VENV:-.venv-interop}
+theirs=${INTEROP_VENV:-$(pwd)/.venv-interop}
 if ! [ -f "$theirs/.ready" ]; then
     python=""
     for candidate in ${PYTHON312:-} python3.12 "$HOME"/.pyenv/versions/3.12.*/bin/python; do
@@ -20,7 +20,18 @@ if ! [ -f "$theirs/.ready" ]; then
     "$theirs/bin/python" -m pip install --quiet --disable-pip-version-check "$lerobot"
     touch "$theirs/.ready"
 fi
+# torchcodec, which LeRobot decodes with by default, wants a system FFmpeg: PyAV's own libraries serve, under
+# the names it asks for.
+site=$("$theirs/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+mkdir -p "$theirs/ffmpeg"
+for library in "$site"/av.libs/libav*.so.* "$site"/av.libs/libsw*.so.*; do
+    [ -e "$library" ] || continue
+    name=$(basename "$library")
+    version=${name##*.so.}
+    ln -sf "$library" "$theirs/ffmpeg/${name%%-*}.so.${version%%.*}"
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$venv/bin/python" tests/interop/make_dataset.py "$work/interop"
-HF_HUB_OFFLINE=1 HF_HOME="$work/hf" "$theirs/bin/python" tests/interop/open_in_lerobot.py "$work/interop"
+export HF_HUB_OFFLINE=1 HF_HOME="$work/hf" LD_LIBRARY_PATH="$theirs/ffmpeg:$site/av.libs"
+"$theirs/bin/python" tests/interop/open_in_lerobot.py "$work/interop"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import av
+import numpy as np
 import pytest
 from export_lab import X264, packets_of
 
@@ -123,3 +124,22 @@ def test_a_file_that_lacks_what_went_in_is_refused(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(video_files, "_verify", after_damage)
     with pytest.raises(TwinloopError, match="9 images of 10"):
         files.close()
+
+
+@pytest.mark.parametrize("fps", [10, 24, 25, 30, 50, 60])
+def test_below_the_longest_length_every_image_is_found_by_32_bit_times(fps):
+    """As LeRobot looks images up: both times as float32, within 1e-4 s."""
+    from twinloop.deliver.lerobot.limits import LONGEST_FILE_S
+
+    def worst(first_image):
+        begin = first_image / fps
+        frame = np.arange(600 * fps)
+        query = (begin + (frame / fps).astype(np.float32).astype(np.float64)).astype(np.float32)
+        shown = ((first_image + frame) / fps).astype(np.float32)
+        within = (first_image + frame) / fps < LONGEST_FILE_S
+        return np.abs(query - shown)[within].max(), np.abs(query - shown).max()
+
+    starts = [*range(1, 40), *range(LONGEST_FILE_S * fps - 700 * fps, LONGEST_FILE_S * fps - 500 * fps, 97)]
+    assert max(worst(first)[0] for first in starts) < 1e-4
+    if fps != 50:  # and beyond it, some are not
+        assert max(worst(first)[1] for first in starts) > 1e-4
