@@ -43,7 +43,7 @@ def test_a_dataset_is_written_and_the_next_step_named(store, tmp_path):
 
 def test_a_dry_run_prints_the_account_and_writes_nothing(store, tmp_path):
     result = run(store, "--dry-run", "--out", str(tmp_path / "out"))
-    assert "# What this export did to the recordings" in result.output
+    assert "# What this export would do to the recordings" in result.output
     assert "would have 2 episodes" in result.output
     assert not (tmp_path / "out").exists()
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from export_lab import START_NS, DatasetView, at_rate, number_of
 
+from twinloop.core.session import Episode
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
+from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
 from twinloop.deliver.lerobot.stored import stored_sources
 from twinloop.deliver.rows import CameraClock
+from twinloop.formats.mapping.propose import propose
 from twinloop.formats.reader import open_recording
 from twinloop.formats.video.decode import decode_images
 from twinloop.store.ingest import ingest
@@ -54,6 +56,21 @@ def test_the_lerobot_reader_gives_values_images_and_tasks_back(lab):
         for row, picture in decode_images(stream.segments[0], np.asarray(images["pts"])):
             numbers[row] = number_of(picture)
         assert numbers == [k % 26 for k in range(60)]
+
+
+def test_a_dataset_with_made_up_times_says_so(test_data):
+    """The real G1 set: its stamps are frame / fps; its AV1 is remuxed, three of its videos are there."""
+    recording = open_recording(test_data / "lerobot-v21-unitree-g1")
+    episodes = tuple(
+        Episode(f"E{span.index}", span.index, span.start_ns, span.end_ns, instruction=span.instruction)
+        for span in recording.episodes
+    )
+    source = ExportSource("G1", recording, propose(recording), episodes)
+    account = export_lerobot([source], None, ExportOptions(CameraClock("cam_high")))
+    assert account.cameras["observation.images.cam_high"].remuxed == 3
+    assert len(account.left_out) == 97
+    assert any("not measured" in warning for warning in account.warnings)
+    assert account.largest_true_minus_grid_ms < 1e-3
 
 
 @pytest.fixture(scope="module")

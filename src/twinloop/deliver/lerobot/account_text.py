@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +9,8 @@ if TYPE_CHECKING:
 
 #: Episodes with something to say that the page lists; the rest are in account.json.
 _LISTED = 50
+#: Episodes left out for one reason that it names.
+_NAMED = 8
 
 
 def account_text(account: Account) -> str:
@@ -31,7 +32,7 @@ def _head(account: Account) -> str:
     would = "would have" if account.dry_run else "has"
     seconds = account.rows / account.fps
     return (
-        "# What this export did to the recordings\n\n"
+        f"# What this export {'would do' if account.dry_run else 'did'} to the recordings\n\n"
         f"The dataset {would} {len(account.episodes)} episodes, {account.rows} rows, {seconds:.1f} s at "
         f"{account.fps} rows a second.\n\n"
         f"- Rows: {account.clock}. LeRobot puts row k at k / {account.fps} s; the true time of a row lies at "
@@ -146,11 +147,15 @@ def _reencoded(account: Account, episode: EpisodeAccount) -> list[str]:
 def _left_out(account: Account) -> str:
     if not account.left_out:
         return ""
-    lines = [f"- {left.session}, {left.episode}: {left.why}" for left in account.left_out[:_LISTED]]
-    more = len(account.left_out) - _LISTED
-    if more > 0:
-        why = Counter(left.why.split(":", 1)[0] for left in account.left_out)
-        lines.append(f"- and {more} more; in all: {', '.join(f'{w} ({n})' for w, n in why.most_common())}")
+    together: dict[tuple[str, str], list[str]] = {}
+    for left in account.left_out:
+        together.setdefault((left.session, left.why), []).append(left.episode)
+    lines = []
+    for (session, why), episodes in together.items():
+        more = f" and {len(episodes) - _NAMED} more" if len(episodes) > _NAMED else ""
+        lines.append(f"- session {session}: {', '.join(episodes[:_NAMED])}{more}: {why}")
+    if len(lines) > _LISTED:
+        lines = [*lines[:_LISTED], f"- and {len(lines) - _LISTED} more: see account.json"]
     return "## Left out\n\n" + "\n".join(lines)
 
 

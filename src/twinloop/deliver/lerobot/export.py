@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from twinloop.core.errors import UsageError
-from twinloop.core.kinds import Role
+from twinloop.core.kinds import Role, StampSource
 from twinloop.core.session import Outcome
 from twinloop.deliver.align import Align
 from twinloop.deliver.lerobot.account import Account, CameraAccount, FeatureAccount
@@ -279,6 +279,7 @@ class _Export:
                 held = name in actions or options.align is Align.LATEST
                 account.features[name] = FeatureAccount("latest" if held else options.align.value)
         account.lost += _lost(self._sources, self._specs)
+        account.warnings += _made_up_times(self._sources)
         return account
 
 
@@ -299,6 +300,24 @@ def _nothing(left_out: list[LeftOut]) -> UsageError:
         expected="at least one episode that is not excluded and has two rows",
         fix=f"left out: {listed}" if listed else "name sessions or episodes: see `twinloop ls`",
     )
+
+
+def _made_up_times(sources: Sequence[ExportSource]) -> list[str]:
+    """A warning for streams whose stamps are index / rate: nothing here says when they were taken."""
+    made_up = sorted(
+        {
+            feature.name
+            for source in sources
+            for feature in (*source.number_features(), *source.camera_features())
+            if source.recording.streams[feature.stream].stamp_source is StampSource.GRID
+        }
+    )
+    if not made_up:
+        return []
+    return [
+        f"{', '.join(made_up)}: the source's times are a grid (index / rate), not measured; ages and distances "
+        "here tell nothing of when the samples were taken"
+    ]
 
 
 def _lost(sources: Sequence[ExportSource], specs: dict[str, FeatureSpec]) -> list[str]:
