@@ -61,7 +61,8 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> DemoResult:
 def _clear(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARK).exists())):
         raise UsageError("the folder holds something else", where=str(folder), expected="a new or empty folder")
-    shutil.rmtree(folder, ignore_errors=True)
+    for own in ("recordings", "store", "dataset"):
+        shutil.rmtree(folder / own, ignore_errors=True)
     (folder / "recordings").mkdir(parents=True)
     (folder / _MARK).touch()
 
