@@ -14,11 +14,12 @@ from twinloop.formats.flat import attributes_of
 from twinloop.formats.messages import Decoded, Peek
 from twinloop.formats.ros.columns import Absent, Field, UnfitError, arrow_type, number_array
 from twinloop.formats.ros.definitions import Struct, normal_name, parse_definition
-from twinloop.formats.ros.encapsulation import endianness
+from twinloop.formats.ros.encapsulation import HEADER_BYTES, endianness
 from twinloop.formats.ros.kinds import RECIPES, Recipe
+from twinloop.formats.ros.known_layouts import KnownLayouts
 from twinloop.formats.ros.pictures import bind_payload, is_depth_encoding, is_depth_format
 from twinloop.formats.ros.plan import String, make_plan
-from twinloop.formats.ros.rows import Rows, from_walk, merge
+from twinloop.formats.ros.rows import Rows, empty_rows, from_walk, merge
 from twinloop.formats.ros.vocabulary import Vocabulary
 from twinloop.formats.ros.walk import Walk
 
@@ -82,6 +83,7 @@ class RosDecoder:
         if recipe.payload:
             self._payload = bind_payload(self.plan, recipe.payload, recipe.format)
         self._vocabularies = {node.index: Vocabulary() for node in self.plan.nodes if isinstance(node, String)}
+        self._known = KnownLayouts(self.plan)
         self._wide = any(isinstance(node, String) and node.wide for node in self.plan.nodes)
 
     def peek(self, first: bytes | None) -> Peek:
@@ -142,28 +144,27 @@ class RosDecoder:
 
     def _rows(self, buffer: NDArray[np.uint8], offset: Ints, length: Ints) -> tuple[Rows, str]:
         """The values of all messages that fit, and what was wrong with the first that does not."""
-        everyone = np.arange(len(offset))
         inside = (offset >= 0) & (length >= 0) & (offset + length <= len(buffer))
         why = "" if inside.all() else "a message reaches outside its buffer"
-        if not self.plan.aligned:
-            rows, reason = self._walk(
-                buffer, everyone[inside], offset[inside], (offset + length)[inside], False
-            )
-            return rows, why or reason
-        groups = []
-        is_little, is_big, reason = endianness(buffer, offset, length, inside)
-        why = why or reason
-        for who, big in ((everyone[is_little], False), (everyone[is_big], True)):
-            if len(who) or not big:
-                rows, reason = self._walk(buffer, who, offset[who] + 4, (offset + length)[who], big)
+        groups, who = self._known.rows(buffer, offset, length, np.flatnonzero(inside), self._vocabularies)
+        walks = [(who, False)]
+        if self.plan.aligned and len(who):
+            is_little, is_big, reason = endianness(buffer, offset[who], length[who])
+            why = why or reason
+            walks = [(who[is_little], False), (who[is_big], True)]
+        for part, big_endian in walks:
+            if len(part):
+                origin = offset[part] + (HEADER_BYTES if self.plan.aligned else 0)
+                rows, reason = self._walk(buffer, part, origin, (offset + length)[part], big_endian)
                 groups.append(rows)
                 why = why or reason
-        return merge(self.plan, groups), why
+        return merge(self.plan, groups or [empty_rows(self.plan, buffer, self._vocabularies)]), why
 
     def _walk(
         self, buffer: NDArray[np.uint8], who: Ints, origin: Ints, end: Ints, big_endian: bool
     ) -> tuple[Rows, str]:
         walk = Walk(self.plan, buffer, origin, end, big_endian=big_endian)
+        self._known.learn(walk)
         rows = from_walk(walk, self._vocabularies, who)
         if not self._wide or walk.alive.all():
             return rows, walk.why

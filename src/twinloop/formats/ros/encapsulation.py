@@ -24,19 +24,14 @@ def endianness(
     buffer: NDArray[np.uint8],
     offset: NDArray[np.int64],
     length: NDArray[np.int64],
-    inside: NDArray[np.bool_],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], str]:
-    """Which messages (N,) are plain CDR in little and in big endian, and what the first other one is.
-
-    Args:
-        inside: (N,) which messages lie in the buffer at all; the others are neither.
-    """
-    long_enough = inside & (length >= HEADER_BYTES)
+    """Which messages (N,) are plain CDR in little and in big endian, and what the first other one is."""
+    long_enough = length >= HEADER_BYTES
     identifier = np.full(len(offset), -1)
     head = gather(buffer, offset[long_enough], 2).astype(np.int64)
     identifier[long_enough] = head[:, 0] << 8 | head[:, 1]
     little, big = identifier == _LITTLE, identifier == _BIG
-    other = inside & ~little & ~big
+    other = ~little & ~big
     if not other.any():
         return little, big, ""
     first = int(identifier[np.argmax(other)])

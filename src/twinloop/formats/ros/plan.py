@@ -110,6 +110,11 @@ class Plan:
     def has_blobs(self) -> bool:
         return any(isinstance(node, Blob) for node in self.nodes)
 
+    @property
+    def slack(self) -> int:
+        """How many bytes may follow a message: CDR pads it to 4 or, with some writers, 8."""
+        return 7 if self.aligned else 0
+
     def level_path(self, level: int) -> str:
         """The dotted path of some leaf in a level, for messages."""
         return next(

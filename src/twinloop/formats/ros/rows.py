@@ -61,7 +61,7 @@ def from_walk(walk: Walk, vocabularies: dict[int, Vocabulary], message: NDArray[
     rows = Rows(message[walk.alive], walk.buffer, vocabularies)
     keep = None if walk.alive.all() else walk.alive
     for level in range(1, len(walk.counts)):
-        (counts,) = _in_order([(who, (count,)) for who, count in walk.counts[level]], keep, 1)
+        (counts,) = _in_order([(who, (count,)) for who, count, _ in walk.counts[level]], keep, 1)
         rows.offsets[level] = offsets_of(counts)
     for node in walk.plan.nodes:
         pieces = walk.places[node.index]
@@ -74,6 +74,22 @@ def from_walk(walk: Walk, vocabularies: dict[int, Vocabulary], message: NDArray[
             else:
                 encoding = text_encoding(node.wide, walk.wide_size, walk.big_endian)
                 rows.codes[node.index] = vocabularies[node.index].encode(walk.buffer, start, length, encoding)
+    return rows
+
+
+def empty_rows(plan: Plan, buffer: NDArray[np.uint8], vocabularies: dict[int, Vocabulary]) -> Rows:
+    """The values of no message."""
+    none = np.empty(0, np.int64)
+    rows = Rows(none, buffer, vocabularies)
+    for level in range(1, len(plan.parents)):
+        rows.offsets[level] = offsets_of(none)
+    for node in plan.nodes:
+        if isinstance(node, Run):
+            rows.runs[node.index] = np.empty((0, node.count), f"u{node.size}")
+        elif isinstance(node, Blob):
+            rows.blobs[node.index] = (none, none)
+        else:
+            rows.codes[node.index] = np.empty(0, np.int32)
     return rows
 
 
@@ -127,8 +143,9 @@ def merge(plan: Plan, groups: list[Rows]) -> Rows:
     if len(groups) == 1:
         return groups[0]
     message = np.concatenate([group.message for group in groups])
-    rows = Rows(np.sort(message), groups[0].buffer, groups[0].vocabularies)
-    place = {0: np.argsort(np.argsort(message, kind="stable"), kind="stable")}
+    ordered = np.sort(message)
+    rows = Rows(ordered, groups[0].buffer, groups[0].vocabularies)
+    place = {0: np.searchsorted(ordered, message)}
     for level in range(1, len(plan.parents)):
         parent = plan.parents[level]
         counts = np.concatenate([np.diff(group.offsets[level]) for group in groups])

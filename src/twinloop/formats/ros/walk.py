@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-#: CDR pads a message's end to 4 or, with some writers, 8 bytes.
-_CDR_SLACK = 7
-
 
 class Walk:
     """Walks N messages that lie at `origin` (N,) to `end` (N,) in `buffer`; origin is where alignment counts.
@@ -35,8 +32,9 @@ class Walk:
         places: for each node, pieces ``(message (K,), start (K,), count (K,) or None)``: a run repeated
             `count` times in a row (None: once), a string or blob of `count` bytes. Pieces of one message
             are in wire order.
-        counts: for each level, pieces ``(message (K,), count (K,))`` of its repeats.
-        marks: with `trace`, ``(start, size)`` of all bytes that decide on where others lie, and of texts.
+        counts: for each level, pieces ``(message (K,), count (K,), word (K,) or None)`` of its repeats: how
+            often, and where the length word is that says so (None: the definition does).
+        word: how a length word is written, as numpy names it.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class Walk:
         *,
         big_endian: bool = False,
         wide_size: int = 4,
-        trace: bool = False,
     ) -> None:
         self.plan = plan
         self.buffer = buffer
@@ -59,16 +56,15 @@ class Walk:
         self.cursor = origin.copy()
         self.alive = np.ones(len(origin), bool)
         self.places: list[list[tuple[Ints, Ints, Ints | None]]] = [[] for _ in plan.nodes]
-        self.counts: list[list[tuple[Ints, Ints]]] = [[] for _ in plan.parents]
-        self.marks: list[tuple[int, int]] | None = [] if trace else None
-        self._word = ">u4" if big_endian else "<u4"
+        self.counts: list[list[tuple[Ints, Ints, Ints | None]]] = [[] for _ in plan.parents]
+        self.word = ">u4" if big_endian else "<u4"
         self._reason: tuple[int, str] | None = None
 
         everyone = self._body(plan.body, np.arange(len(origin)))
         left = (end - self.cursor)[everyone]
         self._drop(
             everyone,
-            left <= (_CDR_SLACK if plan.aligned else 0),
+            left <= plan.slack,
             lambda i: f"{left[i]} bytes are left over after the last field",
         )
 
@@ -134,9 +130,7 @@ class Walk:
         if (keep := self._drop_short(who, start, 4, node)) is not None:
             who, start = who[keep], start[keep]
         self.cursor[who] = start + 4
-        if self.marks is not None:
-            self.marks.extend((position, 4) for position in start.tolist())
-        return who, gather_words(self.buffer, start, self._word)
+        return who, gather_words(self.buffer, start, self.word)
 
     def _string(self, node: String | Blob, who: Ints) -> Ints:
         who, size = self._length(who, node)
@@ -148,16 +142,16 @@ class Walk:
         if (keep := self._drop_short(who, start, size, node)) is not None:
             who, start, size = who[keep], start[keep], size[keep]
         self.cursor[who] = start + size
-        if self.marks is not None and is_text:
-            self.marks.extend(zip(start.tolist(), size.tolist(), strict=True))
         if self.plan.aligned and is_text and not is_wide:  # the length counts a closing zero
             size = size - ((size > 0) & (self.buffer[start + size - 1] == 0))
         self.places[node.index].append((who, start, size))
         return who
 
     def _repeat(self, node: Repeat, who: Ints) -> Ints:
+        word: Ints | None = None
         if node.count is None:
             who, count = self._length(who, node)
+            word = self.cursor[who] - 4
         else:
             count = np.full(len(who), node.count)
         if node.bound is not None:
@@ -167,11 +161,11 @@ class Walk:
                 lambda i: f"{self._name(node)} has {count[i]} elements, at most {node.bound} are allowed",
             )
             if keep is not None:
-                who, count = who[keep], count[keep]
+                who, count, word = who[keep], count[keep], None if word is None else word[keep]
         keep = self._drop_short(who, self.cursor[who], count * node.smallest, node)
         if keep is not None:
-            who, count = who[keep], count[keep]
-        self.counts[node.level].append((who, count))
+            who, count, word = who[keep], count[keep], None if word is None else word[keep]
+        self.counts[node.level].append((who, count, word))
         if not node.body:
             return who
         if len(node.body) == 1 and isinstance(node.body[0], Run):
