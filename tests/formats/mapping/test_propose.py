@@ -169,6 +169,21 @@ class TestArms:
         assert names(mapping)["action"] == "/position_controller/commands"
         assert mapping.features[1].field == "data"
 
+    def test_arm_and_gripper_in_turn_on_one_topic(self) -> None:
+        names_ = pa.array([["arm_1", "arm_2"], ["gripper_left", "gripper_right"]] * 50, pa.list_(pa.string()))
+        position = pa.array([[1.0, 2.0], [3.0, 4.0]] * 50, pa.list_(pa.float64()))
+        stream = memory_stream(
+            "/joint_states",
+            Kind.JOINTS,
+            {"name": names_, "position": position},
+            stamp_ns=np.arange(100) * 10_000_000,
+        )
+        mapping = fitting(MemoryRecording([stream]))
+        assert {f.name: f.names for f in mapping.features} == {
+            "observation.state": ("arm_1", "arm_2"),
+            "observation.state.gripper": ("gripper_left", "gripper_right"),
+        }
+
     def test_a_single_stream_is_the_state_unless_its_name_says_otherwise(self) -> None:
         assert "observation.state" in names(fitting(MemoryRecording(joint_streams(a=("/joints", False)))))
         assert "action" in names(fitting(MemoryRecording(joint_streams(a=("/joint_commands", True)))))

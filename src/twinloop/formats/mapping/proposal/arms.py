@@ -13,6 +13,7 @@ from twinloop.formats.mapping.elements import picker
 from twinloop.formats.mapping.feature import FeatureSamples, read_features
 from twinloop.formats.mapping.proposal import words
 from twinloop.formats.mapping.proposal.lead import Lead, measure_lead
+from twinloop.formats.mapping.proposal.publishers import of_every_publisher
 from twinloop.formats.mapping.ragged import is_list, is_number, number_rows
 from twinloop.formats.mapping.sample import first_batches
 
@@ -73,7 +74,7 @@ def propose_arms(recording: Recording) -> tuple[list[Feature], dict[str, str]]:
         chosen, others = _roles(recording, arm, suffix)
         features += chosen
         left_out |= others
-    return features, left_out
+    return of_every_publisher(recording, features), left_out
 
 
 def _candidates(recording: Recording) -> tuple[list[Candidate], dict[str, str]]:
