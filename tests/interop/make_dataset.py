@@ -1,7 +1,7 @@
 """Exports a dataset with every trait that LeRobot could trip over, and what its rows must be.
 
-Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset`` and
-``FOLDER/expected.npz`` (times, numbers and pixels of the source, by row).
+Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset``, the
+same without leads beside it, and ``FOLDER/expected.npz`` (numbers, pixels and tasks of the source, by row).
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def main(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     sources = [make_session(folder / f"session-{n}", f"S{n}") for n in range(2)]
-    account = export_lerobot(sources, folder / "dataset", ExportOptions(CameraClock("top")))
+    options = ExportOptions(CameraClock("top"))
+    account = export_lerobot(sources, folder / "dataset", options)
+    export_lerobot(sources, folder / "dataset-without-leads", replace(options, keep_lead=False))
     rows = pq.read_table(folder / "dataset/twinloop/rows.parquet")
     episodes = pq.read_table(folder / "dataset/twinloop/episodes.parquet")
     session_of = dict(zip(episodes["episode_index"].to_pylist(), episodes["session"].to_pylist(), strict=True))

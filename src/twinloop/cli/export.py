@@ -45,6 +45,16 @@ def lerobot(
     codec: Annotated[
         str | None, typer.Option("--codec", help="Of what is re-encoded: h264, hevc or av1.")
     ] = None,
+    gop: Annotated[int, typer.Option("--gop", min=1, help="Of what is re-encoded: images to a keyframe.")] = 2,
+    crf: Annotated[
+        int | None, typer.Option("--crf", help="Of what is re-encoded: quality; lower is better.")
+    ] = None,
+    no_lead: Annotated[
+        bool,
+        typer.Option(
+            "--no-lead", help="Keep no images before a cut off a keyframe: re-encode up to the next keyframe."
+        ),
+    ] = False,
     reencode: Annotated[bool, typer.Option("--reencode", help="Never remux.")] = False,
     causal: Annotated[
         bool, typer.Option("--causal", help="No image after its row, not by half a period either.")
@@ -79,8 +89,11 @@ def lerobot(
         keep_gaps=keep_gaps,
         keep_mjpeg=keep_mjpeg,
         causal=causal,
+        keep_lead=not no_lead,
         reencode=reencode,
         codec=codec,
+        gop=gop,
+        crf=crf,
         task=task,
         include_excluded=include_excluded,
     )

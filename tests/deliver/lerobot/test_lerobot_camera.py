@@ -160,12 +160,36 @@ def test_resampled_and_filled_rows_re_encode(lab):
     assert Why.ASKED in plan(table, times, reencode=True).reasons
 
 
-def test_long_episodes_off_a_keyframe_are_re_encoded(lab, monkeypatch):
+HEVC = {"x265-params": "bframes=0:keyint=10:min-keyint=10:scenecut=0:log-level=none", "preset": "ultrafast"}
+
+
+def test_without_a_lead_the_images_up_to_the_next_keyframe_are_re_encoded(lab):
+    times = at_rate(40, 30.0)
+    table = table_of(lab, [lab.video("a.mp4", 40)], times)
+    planned = plan(table, times[13:35], keep_lead=False)
+    assert planned.remuxed
+    assert (planned.lead, planned.head) == (0, 7)
+    assert [(run.first, run.stop) for run in planned.runs] == [(20, 35)]
+    assert plan(table, times[10:35], keep_lead=False).head == 0
+    within_a_group = plan(table, times[13:18], keep_lead=False)
+    assert set(within_a_group.reasons) == {Why.NO_KEYFRAME}
+
+
+def test_without_a_lead_other_codecs_are_re_encoded_whole(lab):
+    times = at_rate(40, 30.0)
+    table = table_of(lab, [lab.video("a.mp4", 40, "libx265", HEVC)], times)
+    assert plan(table, times[13:35]).lead == 3
+    assert set(plan(table, times[13:35], keep_lead=False).reasons) == {Why.NO_KEYFRAME}
+
+
+def test_long_episodes_keep_no_lead(lab, monkeypatch):
     monkeypatch.setattr("twinloop.deliver.lerobot.camera.LONGEST_FILE_S", 1)
     times = at_rate(60, 30.0)
     table = table_of(lab, [lab.video("a.mp4", 60)], times)
-    assert set(plan(table, times[5:55]).reasons) == {Why.LENGTH}
-    assert plan(table, times[10:55]).remuxed
+    assert plan(table, times[5:55]).head == 5
+    assert plan(table, times[10:55]).head == 0
+    hevc = table_of(lab, [lab.video("b.mp4", 60, "libx265", HEVC)], times)
+    assert set(plan(hevc, times[5:55]).reasons) == {Why.LENGTH}
 
 
 def test_nearest_takes_the_nearest_image(lab):

@@ -92,6 +92,22 @@ def test_episodes_share_files_and_cuts_off_a_keyframe_keep_a_lead(lab):
     assert "3 images before cuts" in (view.root / "twinloop/ACCOUNT.md").read_text()
 
 
+def test_a_cut_without_a_lead_re_encodes_only_the_first_group(lab):
+    times = at_rate(60, 30.0)
+    middle = int(times[33]) - 1
+    source = two_cameras(lab, top=times, spans=[(START_NS, middle), (middle, START_NS + 3 * SECOND)])
+    view = export(lab, source, replace(BY_TOP, keep_lead=False))
+    assert view.numbers(TOP, 1) == [k % 26 for k in range(33, 60)]
+    camera = view.account["cameras"][TOP]
+    assert (camera["remuxed_episodes"], camera["unreferenced_lead_images"]) == (2, 0)
+    assert camera["remuxed_but_for_the_first_group"] == 1
+    written = packets_of(view.video(view.episodes[1], TOP))
+    assert len(written) == 27
+    assert written[7:] == packets_of(lab.folder / "S1-top.mp4")[40:]
+    assert "before the first keyframe are re-encoded" in (view.root / "twinloop/ACCOUNT.md").read_text()
+    assert not list(view.root.glob("encoding-*"))
+
+
 def test_a_gap_splits_the_episode(lab):
     top = np.delete(at_rate(60, 30.0), [25, 26, 27])
     view = export(lab, two_cameras(lab, top=top))

@@ -36,6 +36,7 @@ class CameraAccount:
     duplicated: int = 0
     undecodable: int = 0
     lead_images: int = 0
+    heads: int = 0
     largest_true_minus_grid_ms: float = 0.0
     largest_after_row_ms: float = 0.0
     largest_before_row_ms: float = 0.0
@@ -51,6 +52,7 @@ class CameraAccount:
         self.duplicated += plan.duplicated
         self.undecodable += broken
         self.lead_images += plan.lead
+        self.heads += plan.head > 0
         self.largest_true_minus_grid_ms = max(self.largest_true_minus_grid_ms, plan.grid_error_ns / 1e6)
         self.largest_after_row_ms = max(self.largest_after_row_ms, plan.after_ns / 1e6)
         self.largest_before_row_ms = max(self.largest_before_row_ms, plan.before_ns / 1e6)
@@ -160,6 +162,7 @@ class Account:
                         "remuxed": camera.remuxed,
                         "reasons": {reason.value: why for reason, why in camera.reasons.items()},
                         "lead_images": camera.lead,
+                        "reencoded_first_rows": camera.head,
                         "dropped": camera.dropped,
                         "duplicated": camera.duplicated,
                         "largest_true_minus_grid_ms": camera.grid_error_ns / 1e6,
@@ -229,6 +232,7 @@ class Account:
                     "duplicated_images": camera.duplicated,
                     "undecodable_images": camera.undecodable,
                     "unreferenced_lead_images": camera.lead_images,
+                    "remuxed_but_for_the_first_group": camera.heads,
                     "largest_true_minus_grid_ms": camera.largest_true_minus_grid_ms,
                     "largest_after_row_ms": camera.largest_after_row_ms,
                     "largest_before_row_ms": camera.largest_before_row_ms,

@@ -87,6 +87,11 @@ def _cameras(account: Account) -> str:
             f"{name}: {images} images before cuts stay in the files, from the keyframe on that the first image "
             "of the episode needs. No row refers to them.",
         ]
+    lines += [
+        f"\n{name}: of {camera.heads} remuxed episodes the images before the first keyframe are re-encoded."
+        for name, camera in account.cameras.items()
+        if camera.heads
+    ]
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinloop.deliver.align import Align, nearest_to, pick
+from twinloop.deliver.lerobot.avcc import ParameterSets
 from twinloop.deliver.lerobot.limits import LONGEST_FILE_S
 from twinloop.deliver.lerobot.pictures import ticks_in
 from twinloop.deliver.rows import fits_rate, grid_ns
@@ -70,6 +71,7 @@ class CameraPlan:
         reasons: why it is re-encoded, each with its number; empty: it is remuxed.
         runs: the packets to remux, leading images included.
         lead: images from the keyframe before the cut that stay in the file unreferenced.
+        head: rows before the first keyframe that are re-encoded, where no lead is to stay; the rest is remuxed.
         gop: the longest run of images from one keyframe to the next.
         dropped, duplicated: images of the span that no row shows; rows that show the image before again.
         grid_error_ns: largest distance of an image's true time from its row's time on the grid.
@@ -80,6 +82,7 @@ class CameraPlan:
     reasons: dict[Why, str]
     runs: tuple[Run, ...] = ()
     lead: int = 0
+    head: int = 0
     gop: int = 0
     dropped: int = 0
     duplicated: int = 0
@@ -100,13 +103,15 @@ class CameraRules:
     Attributes:
         fps: rows a second. align: which image a re-encoded row shows.
         keep_mjpeg: MJPEG may be remuxed. causal: no image may lie after its row, not even by the half
-            period that remuxing allows. reencode: never remux.
+            period that remuxing allows. keep_lead: whether images before a cut off a keyframe may stay in
+            the file. reencode: never remux.
     """
 
     fps: int
     align: Align = Align.LATEST
     keep_mjpeg: bool = False
     causal: bool = False
+    keep_lead: bool = True
     reencode: bool = False
 
 
@@ -129,22 +134,19 @@ def plan_camera(
 
     It is remuxed when (1) its codec is h264, hevc or av1, yuv420p, without B-frames; (2) row k is its k-th
     image, one to one, each within half a period of its row's true time; (3) the cut starts on a keyframe,
-    or the images from the keyframe before stay in the file as a lead; (4) its parameter sets are one
-    (towards the file they go into, the writer decides). Otherwise each row shows the image that
-    `rules.align` names.
+    or the images from the keyframe before stay in the file as a lead, or those up to the next keyframe can
+    be re-encoded alone (`head`); (4) its parameter sets are one (towards the file they go into, the writer
+    decides). Otherwise each row shows the image that `rules.align` names.
     """
     rows = span.row_ns
     case = _one_to_one(table, span, rules)
     _judge_files(case.reasons, table, slice(case.first, case.first + len(rows)), rules, packets, depth)
-    runs: tuple[Run, ...] = ()
-    lead = gop = 0
-    if not case.reasons:
-        runs, lead, gop = _runs(case, table, len(rows), rules, packets)
+    copied = _copied(case, table, len(rows), rules, packets) if not case.reasons else _Copied()
     if case.reasons:
         images = pick(table.times_ns, rows, rules.align)
         return _measured(table, span, rules.fps, images, case.reasons)
     images = np.arange(case.first, case.first + len(rows))
-    return _measured(table, span, rules.fps, images, {}, runs, lead, gop)
+    return _measured(table, span, rules.fps, images, {}, copied)
 
 
 def _one_to_one(table: ImageTable, span: RowSpan, rules: CameraRules) -> _Case:
@@ -206,22 +208,34 @@ def _judge_files(
             reasons[Why.B_FRAMES] = "images are stored in another order than shown"
 
 
-def _runs(
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """What of a camera's packets is copied."""
+
+    runs: tuple[Run, ...] = ()
+    lead: int = 0
+    head: int = 0
+
+    @property
+    def gop(self) -> int:
+        return max((_longest_gop(r.index.keyframe[r.first : r.stop]) for r in self.runs), default=0)
+
+
+def _copied(
     case: _Case,
     table: ImageTable,
     rows: int,
     rules: CameraRules,
     packets: Callable[[str], PacketIndex],
-) -> tuple[tuple[Run, ...], int, int]:
-    """The packets of the images one to one, the lead, and the longest group of pictures.
+) -> _Copied:
+    """The packets of the images one to one, with what precedes the first keyframe.
 
     Adds to the case's reasons where packets and images do not match, or a cut cannot start.
     """
     stop = case.first + rows
-    segments = table.segment[case.first : stop]
-    turns = np.nonzero(np.diff(segments))[0] + 1
+    turns = np.nonzero(np.diff(table.segment[case.first : stop]))[0] + 1
     runs: list[Run] = []
-    lead = gop = 0
+    lead = 0
     for number, places in enumerate(np.split(np.arange(case.first, stop), turns)):
         index = packets(table.segment_of(int(places[0])).file)
         wanted = ticks_in(index, table.segment_of(int(places[0])), table.pts[places])
@@ -245,15 +259,37 @@ def _runs(
         if runs and index.extradata != runs[0].index.extradata:
             case.reasons[Why.PARAMETERS] = "the parameter sets change within the episode"
             break
-        run = Run(index, start, int(positions[-1]) + 1)
-        gop = max(gop, _longest_gop(index.keyframe[run.first : run.stop]))
-        runs.append(run)
-    if lead and lead + rows > LONGEST_FILE_S * rules.fps:
-        case.reasons[Why.LENGTH] = (
+        runs.append(Run(index, start, int(positions[-1]) + 1))
+    if not lead or case.reasons:
+        return _Copied(tuple(runs))
+    why = _against_lead(lead, rows, rules)
+    return _without_lead(case, runs, lead, why) if why else _Copied(tuple(runs), lead)
+
+
+def _against_lead(lead: int, rows: int, rules: CameraRules) -> tuple[Why, str] | None:
+    if lead + rows > LONGEST_FILE_S * rules.fps:
+        return Why.LENGTH, (
             f"off a keyframe and longer than {LONGEST_FILE_S} s, where LeRobot's 32-bit times no longer "
             "tell images apart"
         )
-    return tuple(runs), lead, gop
+    if not rules.keep_lead:
+        return Why.NO_KEYFRAME, "the cut lies off a keyframe, and the images before it are not to stay"
+    return None
+
+
+def _without_lead(case: _Case, runs: list[Run], lead: int, why: tuple[Why, str]) -> _Copied:
+    """The rows up to the next keyframe re-encoded, where parameter sets of our own fit in beside the
+    source's: in H.264."""
+    first = runs[0]
+    cut = first.first + lead
+    keyframes = np.nonzero(first.index.keyframe[cut : first.stop])[0]
+    sets = ParameterSets.parse(first.index.extradata) if first.index.codec == "h264" else None
+    even = first.index.width % 2 == first.index.height % 2 == 0
+    if not len(keyframes) or sets is None or not sets.leaves_room or not even:
+        case.reasons[why[0]] = why[1]
+        return _Copied()
+    head = int(keyframes[0])
+    return _Copied((Run(first.index, cut + head, first.stop), *runs[1:]), head=head)
 
 
 def _longest_gop(keyframe: NDArray[np.bool_]) -> int:
@@ -267,9 +303,7 @@ def _measured(
     fps: int,
     images: NDArray[np.int64],
     reasons: dict[Why, str],
-    runs: tuple[Run, ...] = (),
-    lead: int = 0,
-    gop: int = 0,
+    copied: _Copied = _Copied(),
 ) -> CameraPlan:
     rows = span.row_ns
     shown = images[images >= 0]
@@ -282,9 +316,10 @@ def _measured(
     return CameraPlan(
         images=images,
         reasons=reasons,
-        runs=runs,
-        lead=lead,
-        gop=gop,
+        runs=copied.runs,
+        lead=copied.lead,
+        head=copied.head,
+        gop=copied.gop,
         dropped=int(shown[-1] - shown[0] + 1 - len(np.unique(shown))),
         duplicated=int((np.diff(shown) == 0).sum()),
         grid_error_ns=int(np.abs(true_ns - on_grid).max()),

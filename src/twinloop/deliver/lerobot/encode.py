@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from twinloop.core.errors import UnknownNameError, UnreadableError, Where
+from twinloop.deliver.lerobot.avcc import OWN_ID
 from twinloop.deliver.lerobot.depth import DEPTH_OPTIONS, depth_picture
 from twinloop.deliver.lerobot.pictures import pictures_at, ticks_in
 from twinloop.formats.video.pixels import to_pixels
@@ -73,6 +74,12 @@ def encoder_for(codec: str, gop: int = 2, crf: int | None = None) -> Encoder:
         raise UnknownNameError("codec for LeRobot videos", codec, _CODECS)
     name, default_crf, preset, extra = _CODECS[codec]
     return Encoder(codec, name, gop, default_crf if crf is None else crf, preset, extra)
+
+
+def encoder_beside(copied: Encoder) -> Encoder:
+    """The H.264 encoder whose images can stand in one track with copied ones: its parameter sets have an id
+    of their own."""
+    return replace(copied, extra={**copied.extra, "x264-params": f"sps-id={OWN_ID}"})
 
 
 def encode_rows(

@@ -16,7 +16,7 @@ from twinloop.deliver.lerobot.account import Account, CameraAccount, FeatureAcco
 from twinloop.deliver.lerobot.account_text import account_text
 from twinloop.deliver.lerobot.camera import REMUX_CODECS, Run
 from twinloop.deliver.lerobot.dataset import LeRobotWriter, Sizes
-from twinloop.deliver.lerobot.encode import Encoder, encode_rows, encoder_for
+from twinloop.deliver.lerobot.encode import Encoder, encode_rows, encoder_beside, encoder_for
 from twinloop.deliver.lerobot.features import FeatureSpec, agree, align_features, specs_of
 from twinloop.deliver.lerobot.image_stats import keyframe_stats, stored_stats
 from twinloop.deliver.lerobot.plan import EpisodePlan, LeftOut, SessionPlanner, rows_per_second
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from twinloop.deliver.lerobot.camera import CameraPlan
     from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
     from twinloop.deliver.lerobot.video_files import VideoPlace
+
+
+#: Files of this name hold an episode's images between being encoded and going into the dataset's files.
+ENCODING = "encoding-"
 
 
 class Progress(Protocol):
@@ -135,6 +139,8 @@ class _Export:
             for plan in self._plans:
                 self._write_episode(plan, root, writer, sidecar)
             writer.close({name: self._sole_encoder(name) for name in self._encoders})
+            for piece in root.glob(f"{ENCODING}*"):
+                piece.unlink()
         except BaseException:
             writer.abandon()
             raise
@@ -157,17 +163,17 @@ class _Export:
         broken: dict[str, NDArray[np.bool_]] = {}
         for name, camera in plan.cameras.items():
             before = self._done
+            files = writer.videos[name]
             if camera.remuxed:
-                videos[name] = writer.videos[name].append(camera.runs, camera.lead)
-                image_stats[name] = self._copied_stats(plan, name, camera)
+                runs = [*self._head(plan, name, camera, root), *camera.runs]
+                videos[name] = files.append(runs, camera.lead)
+                image_stats[name] = self._copied_stats(plan, name, camera, runs)
                 gop = camera.gop
             else:
-                piece = root / f"{name}.encoding.mp4"
-                broken[name], image_stats[name] = self._encode(plan, name, camera, piece)
-                index = packet_index(piece)
-                videos[name] = writer.videos[name].append([Run(index, 0, len(index))])
-                piece.unlink()
-                gop = 2 if self._specs[name].depth else self._encoders[name].gop
+                encoder = self._encoders[name]
+                run, broken[name], image_stats[name] = self._encode(plan, name, camera.images, encoder, root)
+                videos[name] = files.append([run])
+                gop = 2 if self._specs[name].depth else encoder.gop
             self._account.cameras[name].add(
                 camera, self._codec(plan, name), int(broken.get(name, np.zeros(1)).sum()), gop
             )
@@ -189,31 +195,41 @@ class _Export:
             index_of, first_index, plan, grid_ns(int(rows[0]), len(rows), self._fps), valid, taken | shown
         )
 
+    def _head(self, plan: EpisodePlan, name: str, camera: CameraPlan, root: Path) -> list[Run]:
+        """The rows before the first keyframe, encoded so that they fit before the copied packets."""
+        if not camera.head:
+            return []
+        encoder = encoder_beside(encoder_for("h264", self._options.gop, self._options.crf))
+        return [self._encode(plan, name, camera.images[: camera.head], encoder, root)[0]]
+
     def _encode(
-        self, plan: EpisodePlan, name: str, camera: CameraPlan, piece: Path
-    ) -> tuple[NDArray[np.bool_], FeatureStats]:
+        self, plan: EpisodePlan, name: str, images: NDArray[np.int64], encoder: Encoder, root: Path
+    ) -> tuple[Run, NDArray[np.bool_], FeatureStats]:
+        """Images encoded into a file that lasts until the next is; which do not decode; statistics."""
         planner = self._planners[plan.source.session]
         depth = self._specs[name].depth
         pixels = PixelStats(depth)
+        piece = root / f"{ENCODING}{name}.mp4"
         broken = encode_rows(
             planner.tables[name],
-            camera.images,
+            images,
             piece,
             self._fps,
-            self._encoders[name],
+            encoder,
             planner.packets,
             depth=depth,
             seen=pixels.add,
-            wanted=frozenset(images_to_sample(len(camera.images)).tolist()),
+            wanted=frozenset(images_to_sample(len(images)).tolist()),
             on_row=self._advance,
         )
-        return broken, pixels.stats()
+        index = packet_index(piece)
+        return Run(index, 0, len(index)), broken, pixels.stats()
 
-    def _copied_stats(self, plan: EpisodePlan, name: str, camera: CameraPlan) -> FeatureStats:
+    def _copied_stats(self, plan: EpisodePlan, name: str, camera: CameraPlan, runs: list[Run]) -> FeatureStats:
         planner = self._planners[plan.source.session]
         first, last = planner.tables[name].times_ns[camera.images[[0, -1]]].tolist()
         stored = stored_stats(planner.histograms(name), first, last)
-        return stored or keyframe_stats(camera.runs, self._fps, camera.lead)
+        return stored or keyframe_stats(runs, self._fps, camera.lead)
 
     def _enter(
         self,

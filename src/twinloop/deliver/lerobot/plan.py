@@ -13,6 +13,7 @@ from twinloop.core.kinds import Kind
 from twinloop.deliver.align import Align
 from twinloop.deliver.images import ImageTable, read_images
 from twinloop.deliver.lerobot.camera import CameraPlan, CameraRules, plan_camera
+from twinloop.deliver.lerobot.entries import entry_index
 from twinloop.deliver.lerobot.features import samples_around
 from twinloop.deliver.rows import (
     LEAST_ROWS,
@@ -23,7 +24,6 @@ from twinloop.deliver.rows import (
     fixed_rows,
     mean_interval_ns,
 )
-from twinloop.formats.video.probe import packet_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ class SessionPlanner:
             feature.name: read_images(source.recording, feature.stream, source.models)
             for feature in source.camera_features()
         }
-        self.packets = cache(packet_index)
+        self.packets = cache(entry_index)
         self.histograms = cache(self._histograms)
 
     def _histograms(self, camera: str) -> pa.Table | None:
@@ -181,7 +181,14 @@ class SessionPlanner:
         self, episode: Episode, span: RowSpan, trimmed: int, part: int, parts: int, fps: int
     ) -> EpisodePlan:
         options = self.options
-        rules = CameraRules(fps, options.align, options.keep_mjpeg, options.causal, options.reencode)
+        rules = CameraRules(
+            fps,
+            options.align,
+            keep_mjpeg=options.keep_mjpeg,
+            causal=options.causal,
+            keep_lead=options.keep_lead,
+            reencode=options.reencode,
+        )
         cameras = {
             name: plan_camera(table, span, rules, self.packets, self.is_depth(name))
             for name, table in self.tables.items()

@@ -84,6 +84,8 @@ class ExportOptions:
         max_age_ms: rows with an older sample are marked invalid; None: none is.
         keep_gaps: fill gaps with rows that show the image before again, instead of splitting there.
         keep_mjpeg: MJPEG may be remuxed. causal: no image after its row, not by half a period either.
+        keep_lead: images before a cut off a keyframe may stay in the file, unreferenced; else they are
+            re-encoded up to the next keyframe (H.264), or all of the episode is.
         reencode: never remux. codec: of what is re-encoded; None: that of the camera's remuxed episodes,
             else h264. gop, crf: of what is re-encoded.
         task: the task of episodes without an instruction.
@@ -96,6 +98,7 @@ class ExportOptions:
     keep_gaps: bool = False
     keep_mjpeg: bool = False
     causal: bool = False
+    keep_lead: bool = True
     reencode: bool = False
     codec: str | None = None
     gop: int = 2

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError
+from twinloop.deliver.lerobot.avcc import ParameterSets
 from twinloop.deliver.lerobot.bitstream import has_start_codes, nal_bytes
 from twinloop.deliver.lerobot.camera import Run
 from twinloop.deliver.lerobot.limits import LONGEST_FILE_S, VIDEO_FILE_MB, next_file
@@ -75,10 +76,11 @@ class CameraFiles:
         """Copy the packets of `runs`; the first `lead` images belong to no row.
 
         Raises:
-            TwinloopError: a source changed since it was indexed.
+            TwinloopError: a source changed since it was indexed, or the runs' parameter sets do not go into
+                one file.
         """
         images = sum(run.stop - run.first for run in runs)
-        target = self._target(runs[0], images, sum(run.bytes for run in runs))
+        target = self._target(runs, images, sum(run.bytes for run in runs))
         start = target.images
         for run in runs:
             self._copy(run, target)
@@ -102,9 +104,10 @@ class CameraFiles:
             done, self._open = self._open, None
             done.output.close()
 
-    def _target(self, run: Run, images: int, size: int) -> _OpenFile:
-        header = run.index.header
-        parameters = (header.codec, header.width, header.height, header.pix_fmt, header.extradata)
+    def _target(self, runs: Sequence[Run], images: int, size: int) -> _OpenFile:
+        header = runs[-1].index.header
+        sets = _common_sets(runs)
+        parameters = (header.codec, header.width, header.height, header.pix_fmt, sets)
         current = self._open
         if (
             current is None
@@ -113,10 +116,10 @@ class CameraFiles:
             or current.images + images > self._most_images
         ):
             self.close()
-            current = self._start(run, parameters)
+            current = self._start(runs[-1], sets, parameters)
         return current
 
-    def _start(self, run: Run, parameters: tuple[object, ...]) -> _OpenFile:
+    def _start(self, run: Run, sets: bytes, parameters: tuple[object, ...]) -> _OpenFile:
         import av
 
         self._chunk, self._file = next_file(self._chunk, self._file)
@@ -127,6 +130,8 @@ class CameraFiles:
         output = av.open(str(path), "w", options={"movflags": "faststart"})
         with open_video(run.index.header.file) as source:
             track = output.add_stream_from_template(source.streams.video[0], opaque=True)
+        if sets != run.index.extradata:
+            track.codec_context.extradata = sets
         # MP4 doubles this base until it is fine enough: k / fps stays exact in a file of any length.
         track.time_base = Fraction(1, self._fps)
         self.headers.append(run.index.header)
@@ -144,6 +149,22 @@ class CameraFiles:
             target.images += 1
             target.bytes += packet.size
             target.output.mux_one(packet)
+
+
+def _common_sets(runs: Sequence[Run]) -> bytes:
+    """The set-up bytes of a track that holds all of `runs`."""
+    own, *others = dict.fromkeys(run.index.extradata for run in reversed(runs))
+    for other in others:
+        mine, theirs = ParameterSets.parse(own), ParameterSets.parse(other)
+        joined = mine.joined(theirs) if mine and theirs else None
+        if joined is None:
+            raise TwinloopError(
+                "the parameter sets of an episode's parts do not go into one file",
+                where=runs[0].index.header.file,
+                fix="re-encode: --reencode",
+            )
+        own = joined
+    return own
 
 
 def _packets(run: Run) -> Iterator[av.Packet]:
