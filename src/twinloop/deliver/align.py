@@ -49,6 +49,18 @@ class Aligned:
     found: NDArray[np.bool_]
 
 
+def joined(parts: list[Aligned]) -> Aligned:
+    """The rows of several runs, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Aligned(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.source_ns for part in parts]),
+        np.concatenate([part.age_ns for part in parts]),
+        np.concatenate([part.found for part in parts]),
+    )
+
+
 def latest_at(times_ns: NDArray[np.int64], row_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each row (R,) the place of the latest sample at or before it, `NO_SAMPLE` where there is none.
 

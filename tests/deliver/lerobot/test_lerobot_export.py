@@ -75,6 +75,18 @@ def test_no_value_of_a_row_comes_from_after_it(lab):
     assert (np.array(view.rows[f"{TOP}/source_ns"]) == rows).all()
 
 
+def test_rows_read_in_blocks_are_the_rows_read_at_once(lab, monkeypatch):
+    source = two_cameras(lab)
+    for align in Align:
+        options = replace(BY_TOP, align=align)
+        whole = export(lab, source, options, force=True)
+        monkeypatch.setattr("twinloop.deliver.lerobot.features._BLOCK_ROWS", 7)
+        blocks = export(lab, source, options, force=True)
+        assert blocks.data.equals(whole.data)
+        assert blocks.rows.equals(whole.rows)
+        monkeypatch.undo()
+
+
 def test_episodes_share_files_and_cuts_off_a_keyframe_keep_a_lead(lab):
     spans = [(START_NS, START_NS + SECOND), (START_NS + SECOND, START_NS + 2 * SECOND)]
     source = two_cameras(lab, top=at_rate(60, 30.0), spans=[(s - 1, e - 1) for s, e in spans])

@@ -6,14 +6,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from twinloop.core.errors import UsageError, Where
 from twinloop.core.kinds import LAYOUTS, Kind, Role
-from twinloop.deliver.align import Align, Aligned, align_samples
+from twinloop.deliver.align import Align, Aligned, align_samples, joined
 from twinloop.deliver.lerobot.source import CAMERA_KINDS
 from twinloop.formats.mapping.feature import FeatureSamples, read_features
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from twinloop.core.mapping import Feature
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How far before an episode its first row's sample is looked for at first.
 _LOOK_BACK_NS = 5_000_000_000
+#: Rows whose samples are in memory at a time.
+_BLOCK_ROWS = 10_000
 
 #: Names of four values in a row that are a quaternion wxyz.
 _QUATERNION = re.compile(r"(.*?)w\|\1x\|\1y\|\1z")
@@ -150,7 +153,13 @@ def align_features(
     source: ExportSource, row_ns: NDArray[np.int64], options: ExportOptions
 ) -> dict[str, Aligned]:
     """Values of the features of numbers in rows (R,) of one episode. Actions hold, whatever
-    `options.align`."""
+    `options.align`. Samples are read some thousand rows at a time, so memory does not grow with them."""
+    blocks = np.split(row_ns, range(_BLOCK_ROWS, len(row_ns), _BLOCK_ROWS))
+    parts = [_align_block(source, block, options) for block in blocks]
+    return {name: joined([part[name] for part in parts]) for name in parts[0]}
+
+
+def _align_block(source: ExportSource, row_ns: NDArray[np.int64], options: ExportOptions) -> dict[str, Aligned]:
     features = source.number_features()
     samples = samples_around(source, features, int(row_ns[0]), int(row_ns[-1]), options.align)
     return {
