@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from rich.console import Console
     from rich.table import Table
+
+    from twinloop.formats.reader import ReadOptions
 
 StoreOption = Annotated[
     Path | None,
@@ -59,6 +64,31 @@ def plain_table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
     return table
+
+
+def read_options(types: Path | None, mapping: Path | None) -> ReadOptions:
+    """How to read a recording. A mapping file is a table's or one of features, by what it says."""
+    from twinloop.core.mapping import load_mapping
+    from twinloop.formats.reader import ReadOptions
+    from twinloop.formats.table.sidecar import describes_table
+
+    if mapping is None:
+        return ReadOptions(types_dir=types)
+    if describes_table(mapping):
+        return ReadOptions(types_dir=types, table_mapping=mapping)
+    return ReadOptions(types_dir=types, mapping=load_mapping(mapping))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error, on a terminal only; call what it gives with the share that is done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def short(id: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from twinloop.cli.options import StoreOption, say_next
+from twinloop.cli.options import StoreOption, megabytes, progress, read_options, say_next
 
 
 def register(app: typer.Typer) -> None:
@@ -27,33 +27,43 @@ def report(
     store: StoreOption = None,
 ) -> None:
     """Write one self-contained page: timeline with gaps, findings, cameras, joints, intervals."""
-    from twinloop.core.errors import TwinloopError
+    from twinloop.core.errors import UsageError
 
-    page = (
-        _of_path(Path(what), mapping, types) if Path(what).exists() or "/" in what else _of_session(what, store)
-    )
+    page = _of_path(Path(what), mapping, types) if _is_path(what) else _of_session(what, store)
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise TwinloopError(f"the page cannot be written: {error.strerror}", where=str(out)) from error
-    typer.echo(f"{out}: {len(page) / 1e6:.1f} MB")
+        raise UsageError(f"the page cannot be written: {error.strerror}", where=str(out)) from error
+    typer.echo(f"{out}: {megabytes(len(page.encode()))}")
     say_next(f"open {out} in a browser")
+
+
+def _is_path(what: str) -> bool:
+    """Whether a word is a path, or looks like one, rather than the id of a session."""
+    return Path(what).exists() or any(sign in what for sign in "/\\.")
 
 
 def _of_path(path: Path, mapping_file: Path | None, types: Path | None) -> str:
     from twinloop.checks.render.html import render_html
     from twinloop.checks.run import check
-    from twinloop.core.mapping import load_mapping
+    from twinloop.core.errors import MappingError
+    from twinloop.core.mapping import Mapping
     from twinloop.formats.mapping.episodes import cut_episodes
     from twinloop.formats.mapping.propose import propose
-    from twinloop.formats.reader import ReadOptions, open_recording
+    from twinloop.formats.reader import open_recording
     from twinloop.store.commit import make_episodes
 
-    given = load_mapping(mapping_file) if mapping_file else None
-    with open_recording(path, ReadOptions(types_dir=types, mapping=given)) as recording:
-        mapping = given or propose(recording)
-        episodes = make_episodes(cut_episodes(recording, mapping), "", None)
-        found = check(recording, mapping=mapping, episodes=episodes)
+    options = read_options(types, mapping_file)
+    with open_recording(path, options) as recording, progress("checking") as advance:
+        mapping = options.mapping or propose(recording)
+        try:
+            spans = cut_episodes(recording, mapping)
+        except MappingError:
+            if options.mapping:
+                raise
+            mapping, spans = Mapping(), list(recording.episodes)  # a proposal that does not work out
+        episodes = make_episodes(spans, "", None)
+        found = check(recording, mapping=mapping, episodes=episodes, progress=advance)
         return render_html(recording, found, mapping=mapping, episodes=episodes)
 
 

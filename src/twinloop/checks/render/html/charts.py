@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twinloop.checks.render.html.markup import svg, tag, text, title
+from twinloop.checks.render.html.words import clock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _HISTOGRAM = (220.0, 44.0)
@@ -48,8 +51,12 @@ def joint_chart(
     state: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     action: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     unit: str,
+    spans: Sequence[tuple[float, float, str]] = (),
 ) -> str:
-    """One joint: state and action, each (times in seconds, values), as bands of least and greatest."""
+    """One joint: state and action, each (times in seconds, values), as bands of least and greatest.
+
+    `spans`: (start, end) in seconds and severity of what is wrong with it, shaded.
+    """
     width, height = _JOINT
     series = [s for s in (state, action) if s is not None and np.isfinite(s[1]).any()]
     if not series:
@@ -59,16 +66,24 @@ def joint_chart(
     margin = max((high - low) * 0.06, 1e-9)
     start, end = min(s[0][0] for s in series), max(s[0][-1] for s in series)
     box = (float(start), float(max(end - start, 1e-9)), low - margin, high - low + 2 * margin)
-    parts = []
+    parts = [_shade(span, box) for span in spans]
     for values, style in ((action, "action"), (state, "state")):
         if values is not None:
             parts.append(tag("path", d=_band(*values, box), class_=style))
     parts += [
         tag("text", text(f"{high:.4g}"), x=width - 2, y=12, class_="extent"),
         tag("text", text(f"{low:.4g} {unit}"), x=width - 2, y=height - 4, class_="extent"),
+        tag("text", text(clock(box[1])), x=3, y=height - 4, class_="extent long"),
     ]
     figure = svg(width, height, *parts, class_="joint", aria_label=f"{name} over time")
     return tag("figure", tag("figcaption", text(name)), figure)
+
+
+def _shade(span: tuple[float, float, str], box: tuple[float, float, float, float]) -> str:
+    width, height = _JOINT
+    start, reach = box[:2]
+    left, right = ((min(max(t, start), start + reach) - start) / reach * width for t in span[:2])
+    return tag("rect", x=left - 1, y=0, width=right - left + 2, height=height, class_=f"finding {span[2]}")
 
 
 def _band(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,63 +11,138 @@ from twinloop.checks.render.html.charts import joint_chart
 from twinloop.checks.render.html.markup import tag, text
 from twinloop.core.errors import TwinloopError
 from twinloop.core.kinds import PAYLOAD_KINDS, Kind, Role
-from twinloop.formats.mapping.feature import FeatureSamples, read_feature
+from twinloop.core.units import UNDECLARED
+from twinloop.formats.mapping.feature import read_feature
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from twinloop.core.finding import Finding
     from twinloop.core.mapping import Feature, Mapping
     from twinloop.core.recording import Recording
+    from twinloop.core.session import Episode
 
 _MOST_JOINTS = 48
-_Series = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+#: In a longer recording of several episodes one episode is drawn: the lines of all would be a smear.
+_LONGEST_S = 60.0
 
 
-def joint_plots(recording: Recording, mapping: Mapping) -> str:
-    """One plot a joint; empty where no feature of numbers is mapped."""
-    states = _read(recording, mapping, Role.OBSERVATION)
-    actions = _read(recording, mapping, Role.ACTION)
-    origins = [s.times_ns[0] for _, s in (*states, *actions) if len(s)]
-    if not origins:
-        return ""
-    origin = int(min(origins))
-    state, action = _by_joint(states, origin), _by_joint(actions, origin)
-    units = {name: f.unit for f, s in (*actions, *states) for name in s.names}
-    names = list(dict.fromkeys([*state, *action]))
+@dataclass(slots=True)
+class _Joint:
+    """One element of the state, the action, or both: (times in seconds, values) of each."""
+
+    name: str
+    unit: str = ""
+    state: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    action: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    spans: list[tuple[float, float, str]] = field(default_factory=list)
+
+    @property
+    def constant(self) -> float | None:
+        """The one value that it always has, if it has one."""
+        values = np.concatenate([s[1] for s in (self.state, self.action) if s is not None])
+        values = values[np.isfinite(values)]
+        return float(values[0]) if len(values) and np.ptp(values) == 0 else None
+
+
+def joint_plots(
+    recording: Recording, mapping: Mapping, findings: Sequence[Finding], episodes: Sequence[Episode]
+) -> str:
+    """One plot a joint, the findings that name it shaded; empty where no feature of numbers is mapped."""
+    shown = _episode_to_show(findings, episodes)
+    joints = _read(recording, mapping, findings, shown)
+    moving = [joint for joint in joints if joint.constant is None]
+    constant = [joint for joint in joints if joint.constant is not None]
     charts = [
-        joint_chart(name, state.get(name), action.get(name), units.get(name, "").replace("undeclared", ""))
-        for name in names[:_MOST_JOINTS]
+        joint_chart(j.name, j.state, j.action, "" if j.unit == UNDECLARED else j.unit, j.spans)
+        for j in moving[:_MOST_JOINTS]
     ]
-    more = f"and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else ""
-    legend = tag(
+    if not any(charts) and not constant:
+        return ""
+    notes = []
+    if len(moving) > _MOST_JOINTS:
+        notes.append(f"{len(moving) - _MOST_JOINTS} more are not drawn.")
+    if constant:
+        values = ", ".join(f"{j.name} {j.constant:.4g}" for j in constant[:_MOST_JOINTS])
+        notes.append(f"Always the same: {values}.")
+    return "".join(
+        [
+            _legend(shown, len(episodes)),
+            tag("div", *charts, class_="joints"),
+            *(tag("p", text(note), class_="faint") for note in notes),
+        ]
+    )
+
+
+def _legend(shown: Episode | None, episodes: int) -> str:
+    which = f" \u00b7 episode {shown.index} of {episodes}" if shown else ""
+    return tag(
         "p",
         tag("span", class_="swatch state"),
         text(" state "),
         tag("span", class_="swatch action"),
-        text(" action (commanded)"),
+        text(f" action (commanded){which}"),
         class_="faint",
     )
-    return legend + tag("div", *charts, class_="joints") + tag("p", text(more), class_="faint")
 
 
-def _read(recording: Recording, mapping: Mapping, role: Role) -> list[tuple[Feature, FeatureSamples]]:
+def _episode_to_show(findings: Sequence[Finding], episodes: Sequence[Episode]) -> Episode | None:
+    """The episode with the worst finding in a long recording, the first where there is none; None: all."""
+    if len(episodes) < 2 or episodes[-1].end_ns - episodes[0].start_ns < _LONGEST_S * 1e9:
+        return None
+    by_index = {episode.index: episode for episode in episodes}
+    bad = [f for f in findings if f.severity.rank and f.episode in by_index]
+    worst = max(bad, key=lambda finding: finding.severity.rank, default=None)
+    return episodes[0] if worst is None or worst.episode is None else by_index[worst.episode]
+
+
+def _read(
+    recording: Recording, mapping: Mapping, findings: Sequence[Finding], shown: Episode | None
+) -> list[_Joint]:
+    """The joints of state and action, read one feature after the other."""
+    start, end = (shown.start_ns, shown.end_ns) if shown else (None, None)
     found = []
-    for feature in mapping.by_role(role):
-        stream = recording.streams.get(feature.stream)
-        if stream is None or stream.kind in PAYLOAD_KINDS or stream.kind is Kind.TEXT:
-            continue
-        try:
-            found.append((feature, read_feature(recording, feature)))
-        except TwinloopError:
-            continue  # the findings say why
-    return found
+    for role in (Role.OBSERVATION, Role.ACTION):
+        for feature in mapping.by_role(role):
+            stream = recording.streams.get(feature.stream)
+            if stream is None or stream.kind in PAYLOAD_KINDS or stream.segments or stream.kind is Kind.TEXT:
+                continue
+            try:
+                samples = read_feature(recording, feature, start, end)
+            except TwinloopError:
+                continue  # the findings say why
+            if len(samples):
+                found.append((feature, samples))
+    origin = min((int(samples.times_ns[0]) for _, samples in found), default=0)
+    joints: dict[str, _Joint] = {}
+    for feature, samples in found:
+        seconds = (samples.times_ns - origin) / 1e9
+        for column, name in enumerate(samples.names):
+            joint = joints.setdefault(name, _Joint(name, feature.unit))
+            which = "action" if feature.role is Role.ACTION else "state"
+            if getattr(joint, which) is None:
+                setattr(joint, which, (seconds, samples.values[:, column]))
+            joint.spans += _spans(findings, feature, name, origin, float(seconds[-1]))
+    return list(joints.values())
 
 
-def _by_joint(features: list[tuple[Feature, FeatureSamples]], origin_ns: int) -> dict[str, _Series]:
-    series: dict[str, _Series] = {}
-    for _, samples in features:
-        if len(samples):
-            seconds = (samples.times_ns - origin_ns) / 1e9
-            for column, name in enumerate(samples.names):
-                series.setdefault(name, (seconds, samples.values[:, column]))
-    return series
+def _spans(
+    findings: Sequence[Finding], feature: Feature, joint: str, origin_ns: int, last_s: float
+) -> list[tuple[float, float, str]]:
+    """Where findings name this joint: (start, end) in seconds, severity. None that is true all along."""
+    named = [
+        ((f.start_ns - origin_ns) / 1e9, (f.end_ns - origin_ns) / 1e9, f.severity.value)
+        for f in findings
+        if f.severity.rank
+        and f.start_ns is not None
+        and f.end_ns is not None
+        and feature.stream in (f.stream or "").split(" -> ")
+        and joint in f.message
+    ]
+    return [
+        span
+        for span in named
+        if span[0] < last_s and span[1] > 0 and min(span[1], last_s) - max(span[0], 0) < 0.8 * last_s
+    ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from twinloop.checks.render.html.marks import finding_marks, has_marks
 from twinloop.checks.render.html.markup import svg, tag, text, title
 from twinloop.checks.render.html.times import BINS, Axis, StreamTimes
-from twinloop.checks.render.html.words import mark, place, seconds
+from twinloop.checks.render.html.words import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
     from twinloop.core.session import Episode
 
 WIDTH, LABELS, RIGHT = 1180.0, 250.0, 20.0
-LANE, BAND, TICKS = 26.0, 22.0, 24.0
-_BAR = 16.0
+LANE, BAND, TICKS = 24.0, 22.0, 24.0
+#: Room above a lane's samples for the words of its findings.
+WORDS = 15.0
+_BAR = 15.0
 _LONGEST_LABEL = 34
-_MOST_MARKS = 60
 
 
 def timeline(
@@ -56,15 +59,31 @@ def _block(
 ) -> tuple[str, float]:
     inside = [e for e in episodes if e.start_ns <= axis.end_ns and e.end_ns >= axis.start_ns]
     head = BAND if inside else 0.0
-    height = head + LANE * len(lanes)
+    found = {
+        times.stream.name: [f for f in findings if times.stream.name in (f.stream or "").split(" -> ")]
+        for times in lanes
+    }
+    heights = [LANE + WORDS * has_marks(found[times.stream.name]) for times in lanes]
+    height = head + sum(heights)
     parts = [_episodes(inside, axis, top, height)] if inside else []
     if epoch:
         parts.append(tag("text", text(f"clock: {epoch}"), x=0, y=top + 15, class_="faint"))
-    for row, times in enumerate(lanes):
-        mine = [f for f in findings if f.stream and times.stream.name in f.stream.split(" -> ")]
-        parts.append(_lane(times, axis, top + head + LANE * row, mine))
+    bottom = top + head
+    for times, lane_height in zip(lanes, heights, strict=True):
+        bottom += lane_height
+        parts.append(_lane(times, axis, bottom - LANE, found[times.stream.name]))
     parts.append(_ticks(axis, top + head, top + height))
-    return "".join(parts), top + height + TICKS + 10
+    block = tag(
+        "g",
+        *parts,
+        class_="block",
+        data_left=LABELS,
+        data_right=WIDTH - RIGHT,
+        data_top=top + head,
+        data_bottom=top + height,
+        data_seconds=f"{axis.duration_s:.9g}",
+    )
+    return block, top + height + TICKS + 10
 
 
 def _episodes(episodes: Sequence[Episode], axis: Axis, top: float, height: float) -> str:
@@ -104,18 +123,13 @@ def _lane(times: StreamTimes, axis: Axis, top: float, findings: Sequence[Finding
     ]
     if times.period_ns:
         parts += [_gap(start, end, axis, middle) for start, end in times.gaps]
-    parts += [_finding(finding, axis, middle) for finding in _marked(findings)]
+    line = middle - _BAR / 2 - 2
+    parts += finding_marks(findings, partial(x_of, axis), line, WIDTH - RIGHT)
     return tag("g", *parts, class_="lane", data_name=name)
 
 
 def _rank(severity: str) -> int:
     return ("error", "warning", "info").index(severity)
-
-
-def _marked(findings: Sequence[Finding]) -> list[Finding]:
-    """Those with a place, the worst ones on top."""
-    placed = [f for f in findings if f.start_ns is not None and f.severity.rank]
-    return sorted(placed, key=lambda f: f.severity.rank)[-_MOST_MARKS:]
 
 
 def _samples(times: StreamTimes, axis: Axis, middle: float) -> str:
@@ -145,7 +159,7 @@ def _runs(levels: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 def _gap(start: int, end: int, axis: Axis, middle: float) -> str:
     left, right = x_of(axis, start), x_of(axis, end)
     at = (start - axis.start_ns) / 1e9
-    said = f"nothing for {(end - start) / 1e6:.0f} ms, from {seconds(at)}"
+    said = f"nothing for {(end - start) / 1e6:.0f} ms, from {clock(at)}"
     return tag(
         "rect",
         title(said),
@@ -157,22 +171,6 @@ def _gap(start: int, end: int, axis: Axis, middle: float) -> str:
     )
 
 
-def _finding(finding: Finding, axis: Axis, middle: float) -> str:
-    assert finding.start_ns is not None
-    left = x_of(axis, finding.start_ns)
-    right = x_of(axis, finding.end_ns if finding.end_ns is not None else finding.start_ns)
-    severity = finding.severity.value
-    said = f"{finding.code} {finding.name}, {place(finding)}: {finding.message}"
-    line = middle - _BAR / 2 - 2
-    return tag(
-        "g",
-        title(said),
-        tag("line", x1=left, x2=max(right, left + 2), y1=line, y2=line, class_=f"span {severity}"),
-        tag("text", text(mark(severity)), x=left, y=line + 4, class_=f"mark {severity}"),
-        class_="finding",
-    )
-
-
 def _ticks(axis: Axis, top: float, bottom: float) -> str:
     duration = axis.duration_s
     parts = []
@@ -181,16 +179,35 @@ def _ticks(axis: Axis, top: float, bottom: float) -> str:
     while number * step <= duration + 1e-9:
         x = LABELS + (WIDTH - LABELS - RIGHT) * (number * step / duration if duration else 0)
         parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
-        parts.append(tag("text", text(f"{number * step:g} s"), x=x, y=bottom + 16, class_="tick"))
+        parts.append(
+            tag(
+                "text",
+                text(_tick(number * step, duration)),
+                x=x,
+                y=bottom + 16,
+                class_="tick",
+            )
+        )
         number += 1
         if not duration:
             break
     return "".join(parts)
 
 
+def _tick(seconds: float, duration: float) -> str:
+    if duration < 600:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}" if duration < 3600 else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
 def _nice(step: float) -> float:
-    """1, 2 or 5 times a power of ten, at least `step`."""
+    """A round step of at least `step` seconds: 1, 2 or 5 times a power of ten; minutes from half of one on."""
     if step <= 0:
         return 1.0
+    if step > 20:
+        return next(
+            (float(s) for s in (30, 60, 120, 300, 600, 1200, 1800) if s >= step), np.ceil(step / 3600) * 3600.0
+        )
     power = 10.0 ** np.floor(np.log10(step))
     return float(next(f * power for f in (1, 2, 5, 10) if f * power >= step * 0.999))

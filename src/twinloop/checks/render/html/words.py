@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from twinloop.core.finding import Finding
 
+_SHORT_UNITS = ("ns", "us", "ms", "s", "ppm", "Hz", "%", "rad", "m")
 _MARKS = {"error": "\u2716", "warning": "\u25b2", "info": "\u25cf"}
 
 
@@ -20,9 +21,14 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def seconds(value: float) -> str:
-    """A time on the axis."""
-    return f"{value:.3f} s" if abs(value) < 1000 else f"{value:,.1f} s"
+def clock(value: float) -> str:
+    """A time or a duration as long as it needs: ``6.94 s``, ``12:05.3``, ``1:02:03``."""
+    if value < 600:
+        return f"{value:.2f} s"
+    minutes, rest = divmod(value, 60)
+    if minutes < 60:
+        return f"{int(minutes)}:{rest:04.1f}"
+    return f"{int(minutes) // 60}:{int(minutes) % 60:02d}:{int(rest):02d}"
 
 
 def size(number: float | None) -> str:
@@ -58,3 +64,13 @@ def number(finding: Finding) -> str:
     unit = f" {finding.unit}" if finding.unit and finding.unit != "1" else ""
     limit = "" if finding.limit is None else f" (limit {finding.limit:.6g})"
     return f"{finding.value:.6g}{unit}{limit}"
+
+
+def measured(finding: Finding) -> str:
+    """The measured number alone, if it has a unit that says what it is."""
+    if finding.value is None or finding.unit not in _SHORT_UNITS:
+        return ""
+    if finding.unit == "ms" and abs(finding.value) >= 1000:
+        return f"{finding.value / 1000:.3g} s"
+    value = f"{finding.value:.3g}"
+    return f"{finding.value:.0f} {finding.unit}" if "e" in value else f"{value} {finding.unit}"
