@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -105,6 +106,9 @@ def test_a_stored_session_exports_with_its_true_times(store, tmp_path):
     assert wrist.largest_before_row_ms > 500  # the images that are missing
     assert len(view.images("observation.images.scene", 1)) == view.episodes[1]["length"]
     assert account.sources == {source.session: list(stored.session.recordings)}
+    facts = json.loads((tmp_path / "out/twinloop/facts.json").read_text())["sessions"][source.session]
+    assert len(facts["camera_info"]["/scene/camera_info"]["k"]) == 9
+    assert facts["recordings"] == list(stored.session.recordings)
 
 
 def test_jpegs_of_a_store_are_remuxed_when_kept(store, tmp_path):

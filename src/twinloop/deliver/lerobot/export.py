@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from twinloop.core.errors import UsageError
-from twinloop.core.kinds import Role, StampSource
+from twinloop.core.kinds import Kind, Role, StampSource
 from twinloop.core.session import Outcome
 from twinloop.deliver.align import Align
 from twinloop.deliver.lerobot.account import Account, CameraAccount, FeatureAccount
@@ -359,9 +359,10 @@ def _lost(sources: Sequence[ExportSource], specs: dict[str, FeatureSpec]) -> lis
                 said = f"{feature.name}: {source.kind(feature).value} has no place in LeRobot"
                 homeless.setdefault(said, []).append(source.session)
         mapped = {feature.stream for feature in source.mapping.features}
-        for stream in source.recording.streams:
-            if stream not in mapped:
-                homeless.setdefault(f"{stream}: no feature names it", []).append(source.session)
+        for name, stream in source.recording.streams.items():
+            if name not in mapped:
+                kept = f"; {described}" if stream.kind is Kind.CAMERA_INFO else ""
+                homeless.setdefault(f"{name}: no feature names it{kept}", []).append(source.session)
     for said, sessions in homeless.items():
         where = "" if len(sessions) == len(sources) else f" (sessions {', '.join(sessions)})"
         lost.append(said + where)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.kinds import TIME_COLUMNS
+from twinloop.core.kinds import TIME_COLUMNS, Kind
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Sidecar:
                     for model in source.models
                 ],
                 "calibration": source.recording.calibration,
+                "camera_info": _camera_info(source),
+                "static_transforms": _static_transforms(source),
                 "metadata": source.recording.metadata,
             }
             for source in sources
@@ -126,6 +128,27 @@ class Sidecar:
             self._rows = None
         if self._episodes:
             pq.write_table(pa.Table.from_pylist(self._episodes), self._root / "episodes.parquet")
+
+
+def _camera_info(source: ExportSource) -> dict[str, object]:
+    """The first sample of each stream of camera intrinsics."""
+    found: dict[str, object] = {}
+    for name, stream in source.recording.streams.items():
+        if stream.kind is Kind.CAMERA_INFO:
+            batches = source.recording.scan([name], payload=False)
+            first = next((batch for batch in batches if len(batch)), None)
+            if first is not None:
+                found[name] = first.columns.slice(0, 1).to_pylist()[0]
+    return found
+
+
+def _static_transforms(source: ExportSource) -> dict[str, list[object]]:
+    """All samples of the streams of transforms that do not change (ROS's ``/tf_static``)."""
+    return {
+        name: [row for batch in source.recording.scan([name]) for row in batch.columns.to_pylist()]
+        for name, stream in source.recording.streams.items()
+        if stream.kind is Kind.TRANSFORMS and name.rstrip("/").endswith("static")
+    }
 
 
 def _provenance(episode_index: int, plan: EpisodePlan) -> dict[str, object]:
