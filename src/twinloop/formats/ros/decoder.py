@@ -120,14 +120,9 @@ class RosDecoder:
             is_bad[rows.message] = False
             bad = np.flatnonzero(is_bad)
         else:
-            why = next(
-                (
-                    f"a text is not valid UTF-8, kept as {vocabulary.replaced!r}"
-                    for vocabulary in self._vocabularies.values()
-                    if vocabulary.replaced is not None
-                ),
-                "",
-            )
+            replaced = (rows.vocabularies[index].replaced(codes) for index, codes in rows.codes.items())
+            text = next(filter(None, replaced), None)
+            why = f"a text is not valid UTF-8, kept as {text!r}" if text else ""
         message = rows.message
         if self._row_level:
             message = np.repeat(message, np.diff(rows.offsets[self._row_level]))

@@ -85,20 +85,19 @@ class KnownLayouts:
         groups: list[Rows],
     ) -> Ints:
         """Adds the messages that a template recognises to `groups`; returns the others."""
-        too_short = who[:0]
+        others = [who[:0]]
         if self._any_length and (short := length[who] < template.length).any():
-            too_short, who = who[short], who[~short]
-        starts, lengths = offset[who], length[who]
-        fits, same_texts = template.compare(buffer, starts, lengths)
+            others, who = [who[short]], who[~short]
+        if not len(who):
+            return others[0]
+        starts = offset[who]
+        fits, same_texts = template.compare(buffer, starts, length[who])
         if fits is not None:
-            if not fits.any():
-                return np.concatenate([too_short, who])
-            others, who, starts = who[~fits], who[fits], starts[fits]
-        else:
-            others = who[:0]
+            others.append(who[~fits])
+            who, starts = who[fits], starts[fits]
         if len(who):
             groups.append(template.rows(buffer, starts, who, vocabularies, same_texts=same_texts))
-        return np.concatenate([too_short, others])
+        return np.concatenate(others)
 
     def learn(self, walk: Walk) -> None:
         """Keeps the layouts of some messages that had to be walked."""

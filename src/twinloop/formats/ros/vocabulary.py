@@ -19,33 +19,29 @@ MAX_KEPT = 512
 
 
 class Vocabulary:
-    """Numbers texts in the order they are met.
-
-    Attributes:
-        generation: counts how often it was emptied; codes hold within one generation.
-        replaced: the first text that was not valid in its encoding, as read with replacements.
-    """
+    """Numbers texts in the order they are met."""
 
     def __init__(self) -> None:
-        self.generation = 0
-        self.replaced: str | None = None
+        self._replaced: list[int] = []
         self._codes: dict[tuple[str, bytes], int] = {}
         self._texts: list[str] = []
         self._array: pa.StringArray | None = None
 
     def begin(self) -> None:
         """A new buffer starts: forget the texts if they became too many."""
-        self.replaced = None
         if len(self._texts) > MAX_KEPT:
-            self.generation += 1
-            self._codes, self._texts, self._array = {}, [], None
+            self._codes, self._texts, self._array, self._replaced = {}, [], None, []
 
     def code(self, raw: bytes, encoding: str) -> int:
         """The number of a text given as bytes."""
         code = self._codes.get((encoding, raw))
         if code is None:
             code = self._codes[encoding, raw] = len(self._texts)
-            self._texts.append(self._decode(raw, encoding))
+            try:
+                self._texts.append(raw.decode(encoding))
+            except UnicodeDecodeError:
+                self._texts.append(raw.decode(encoding, "replace"))
+                self._replaced.append(code)
             self._array = None
         return code
 
@@ -84,11 +80,7 @@ class Vocabulary:
             self._array = pa.array(self._texts, pa.string())
         return self._array
 
-    def _decode(self, raw: bytes, encoding: str) -> str:
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError:
-            text = raw.decode(encoding, "replace")
-            if self.replaced is None:
-                self.replaced = text
-            return text
+    def replaced(self, codes: NDArray[np.int32]) -> str | None:
+        """The first of the texts `codes` that was not valid in its encoding, as read with replacements."""
+        wrong = np.isin(codes, self._replaced) if self._replaced else np.zeros(0, bool)
+        return self._texts[codes[np.argmax(wrong)]] if wrong.any() else None
