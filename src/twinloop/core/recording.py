@@ -132,6 +132,10 @@ class Recording(ABC):
             UnknownNameError: a name in `streams` is not a stream here.
         """
 
+    def scan_times(self, streams: Collection[str] | None = None) -> Iterator[Batch]:
+        """As `scan` without bulk bytes, for callers that look at time columns only; others may be left out."""
+        return self.scan(streams, payload=False)
+
     def read(self, stream: str, columns: list[str] | None = None) -> pa.Table:
         """All samples of one stream as one Arrow table, bulk bytes left out. For streams that fit in memory."""
         batches = [

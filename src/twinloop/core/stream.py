@@ -117,7 +117,9 @@ class Payload:
         return memoryview(self.buffer.data)[start : start + int(self.length[row])]
 
     def __iter__(self) -> Iterator[memoryview[Any]]:
-        return (self[row] for row in range(len(self)))
+        view = memoryview(self.buffer.data)
+        spans = zip(self.offset.tolist(), self.length.tolist(), strict=True)
+        return (view[start : start + length] for start, length in spans)
 
 
 @dataclass(frozen=True, slots=True)

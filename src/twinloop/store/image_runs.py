@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from twinloop.store.packets import VIDEO_CODECS, jpeg_size, png_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -39,6 +39,8 @@ _LOSSLESS = {
 }
 #: Of those, the ones whose bytes stand in the other order: luma second.
 LUMA_SECOND = frozenset({"yuv422", "uyvy"})
+#: Longer heads hold a picture of their own or a comment, and are no other image's.
+_HEAD_BYTES = 4096
 _STILLS = {"jpeg": "mjpeg", "png": "png"}
 
 
@@ -72,8 +74,13 @@ class Shape:
         return self.codec in VIDEO_CODECS.values()
 
 
-def runs(columns: pa.RecordBatch, payload: Payload) -> Iterator[tuple[int, int, Shape | None]]:
-    """(start, stop, shape) of consecutive images of one shape; None for rows without a usable image."""
+def runs(
+    columns: pa.RecordBatch, payload: Payload, images: Sequence[memoryview[Any]]
+) -> Iterator[tuple[int, int, Shape | None]]:
+    """(start, stop, shape) of consecutive images of one shape; None for rows without a usable image.
+
+    `images` is the payload taken apart.
+    """
     if not len(payload):
         return
     encodings, codes = _encodings(columns)
@@ -83,7 +90,7 @@ def runs(columns: pa.RecordBatch, payload: Payload) -> Iterator[tuple[int, int, 
     kinds = np.array([_still(name) for name in encodings] or [0])[codes]
     numbers[:, 0] = np.where(kinds > 0, -_magic(payload), codes)
     stills = np.flatnonzero((numbers[:, 0] < 0) & (numbers[:, 0] > -3))
-    _measure_stills(numbers, stills, payload)
+    _measure_stills(numbers, stills, images)
     empty = payload.length == 0
     numbers[empty] = (-9, 0, 0, 0, 0)
     cuts = np.flatnonzero((numbers[1:] != numbers[:-1]).any(axis=1)) + 1
@@ -143,12 +150,24 @@ def _magic(payload: Payload) -> NDArray[np.int64]:
     return found
 
 
-def _measure_stills(numbers: NDArray[np.int64], rows: NDArray[np.int64], payload: Payload) -> None:
-    """Sizes from the images themselves; what messages say of them does not count."""
+def _measure_stills(
+    numbers: NDArray[np.int64], rows: NDArray[np.int64], images: Sequence[memoryview[Any]]
+) -> None:
+    """Sizes from the images themselves; what messages say of them does not count.
+
+    One encoder's images begin with the same bytes up to their size, so most are told by one comparison.
+    """
     numbers[rows, 3:] = 0
-    sizes = {-1: jpeg_size, -2: png_size}
-    for row in rows.tolist():
-        numbers[row, 1:3] = sizes[int(numbers[row, 0])](payload[row])
+    head, size = b"", (0, 0)
+    widths, heights = [], []
+    for row, is_jpeg in zip(rows.tolist(), (numbers[rows, 0] == -1).tolist(), strict=True):
+        image = images[row]
+        if not head or image[: len(head)] != head:
+            width, height, end = jpeg_size(image) if is_jpeg else png_size(image)
+            head, size = bytes(image[:end]) if end <= _HEAD_BYTES else b"", (width, height)
+        widths.append(size[0])
+        heights.append(size[1])
+    numbers[rows, 1], numbers[rows, 2] = widths, heights
 
 
 def _shape(encoding: str, width: int, height: int, step: int, big_endian: bool) -> Shape:

@@ -16,6 +16,7 @@ from twinloop.store.media import EncodedFile, MediaError, MediaFile, PacketFile
 from twinloop.store.packets import read_access
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class ImageSink:
     @staticmethod
     def takes(columns: pa.RecordBatch, payload: Payload) -> bool | None:
         """Whether a stream that begins with this batch can be held as video; None: no image to judge by."""
-        for _, _, shape in runs(columns, payload):
+        for _, _, shape in runs(columns, payload, list(payload)):
             if shape is not None:
                 return bool(shape.codec)
         return None
@@ -87,8 +88,9 @@ class ImageSink:
         import av
 
         placed = _Placed.nowhere(len(payload))
+        images = list(payload)
         try:
-            for start, stop, shape in runs(columns, payload):
+            for start, stop, shape in runs(columns, payload, images):
                 if shape is None:
                     self.unused["no bytes"] += stop - start
                 elif not shape.codec:
@@ -96,15 +98,20 @@ class ImageSink:
                         stop - start
                     )
                 elif shape.depends:
-                    self._append_dependent(range(start, stop), shape, payload, times_ns, placed)
+                    self._append_dependent(range(start, stop), shape, images, times_ns, placed)
                 else:
-                    self._append_run(range(start, stop), shape, payload, times_ns, placed)
+                    self._append_run(range(start, stop), shape, images, times_ns, placed)
         except av.FFmpegError as error:
             raise MediaError(f"images of {self._stem} cannot be muxed: {error}") from error
         return placed.columns()
 
     def _append_run(
-        self, rows: range, shape: Shape, payload: Payload, times_ns: NDArray[np.int64], placed: _Placed
+        self,
+        rows: range,
+        shape: Shape,
+        images: Sequence[memoryview[Any]],
+        times_ns: NDArray[np.int64],
+        placed: _Placed,
     ) -> None:
         file = self._file_for(shape)
         times = times_ns[rows.start : rows.stop]
@@ -112,30 +119,35 @@ class ImageSink:
         sampled = self.sampler.choose(times)
         used = np.ones(len(rows), bool)
         if isinstance(file, PacketFile):
-            for row, tick in zip(rows, ticks.tolist(), strict=True):
-                file.append(payload[row], tick)
+            for image, tick in zip(images[rows.start : rows.stop], ticks.tolist(), strict=True):
+                file.append(image, tick)
             for place in sampled:
-                self.sampler.add_packet(shape.codec, payload[rows[place]], int(times[place]))
+                self.sampler.add_packet(shape.codec, images[rows[place]], int(times[place]))
         else:
             assert isinstance(file, EncodedFile)
             for place, (row, tick) in enumerate(zip(rows, ticks.tolist(), strict=True)):
-                image = self._raw_image(payload[row], shape)
-                if image is None:
+                pixels = self._raw_image(images[row], shape)
+                if pixels is None:
                     used[place] = False
                     continue
-                file.append(image, shape.layout, tick)
+                file.append(pixels, shape.layout, tick)
                 if place in sampled:
-                    self.sampler.add_raw(image, shape.layout, int(times[place]))
+                    self.sampler.add_raw(pixels, shape.layout, int(times[place]))
         some = np.arange(rows.start, rows.stop)[used]
         placed.segment[some] = len(self.files)
         placed.pts[some] = ticks[used]
         placed.keyframe[some] = True
 
     def _append_dependent(
-        self, rows: range, shape: Shape, payload: Payload, times_ns: NDArray[np.int64], placed: _Placed
+        self,
+        rows: range,
+        shape: Shape,
+        images: Sequence[memoryview[Any]],
+        times_ns: NDArray[np.int64],
+        placed: _Placed,
     ) -> None:
         for row in rows:
-            access = read_access(shape.codec, bytes(payload[row]))
+            access = read_access(shape.codec, bytes(images[row]))
             file = self._packet_file(shape, access.data, access.keyframe, access.parameters)
             if file is None:
                 self.unused["before the first keyframe with its parameter sets"] += 1

@@ -73,17 +73,19 @@ class MediaFile(ABC):
         self.pix_fmt = ""
         self.ticks = Ticks(base)
         self._written = array("q")
-        self._keyframes = array("q")
+        self._dependent = array("q")
         self._step = max(int(_FIRST_STEP_NS * base.denominator // 1_000_000_000), 1)
         # bitexact: no random ids or dates, so that the same images make the same file.
         self._output = av.open(str(path), "w", format=container, options={"fflags": "+bitexact"})
 
     def _mux(self, packet: av.Packet, tick: int, keyframe: bool, track: Any) -> None:
-        if self._written:
-            self._step = max(tick - self._written[-1], 1)
-        if keyframe:
-            self._keyframes.append(len(self._written))
-        self._written.append(tick)
+        written = self._written
+        if written:
+            # FFmpeg loses the last image of a file whose packets have no duration.
+            self._step = tick - written[-1]
+        if not keyframe:
+            self._dependent.append(len(written))
+        written.append(tick)
         packet.stream = track
         packet.time_base = self.base
         packet.pts = packet.dts = tick
@@ -128,12 +130,26 @@ class MediaFile(ABC):
 
     def facts(self) -> SegmentFacts:
         """What an export must know of it."""
-        starts = np.append(np.frombuffer(self._keyframes, np.int64), len(self._written))
+        keyframe = np.ones(len(self._written) + 1, bool)
+        keyframe[np.frombuffer(self._dependent, np.int64)] = False
+        starts = np.flatnonzero(keyframe)
         return SegmentFacts(
             images=len(self._written),
-            keyframes=len(self._keyframes),
+            keyframes=len(starts) - 1,
             longest_gop=int(np.diff(starts).max(initial=0)),
         )
+
+
+class _Content:
+    """A checksum over what of packets a change of framing must keep."""
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+        self.crc = 0
+
+    def add(self, data: bytes) -> None:
+        for piece in essence(self._codec, data):
+            self.crc = zlib.crc32(piece, self.crc)
 
 
 class PacketFile(MediaFile):
@@ -158,36 +174,36 @@ class PacketFile(MediaFile):
         self._track.time_base = self.base
         if parameters:
             self._track.codec_context.extradata = parameters
-        self._crc = 0
         self._reframed = codec in ("h264", "hevc", "av1")
+        self._content = _Content(codec) if self._reframed else None
+        self._sizes = array("q")
 
     def append(self, data: Any, tick: int, keyframe: bool = True) -> None:
         """Add one image's packet (any buffer)."""
         import av
 
-        if self._reframed:
-            for piece in essence(self.codec, data):
-                self._crc = zlib.crc32(piece, self._crc)
+        if self._content:
+            self._content.add(data)
         else:
-            self._crc = zlib.crc32(data, self._crc)
+            self._sizes.append(len(data))
         self._mux(av.Packet(data), tick, keyframe, self._track)
 
     def _check(self) -> None:
         import av
 
-        found, crc = array("q"), 0
+        ticks, sizes = array("q"), array("q")
+        content = _Content(self.codec)
         with av.open(str(self.path)) as container:
             for packet in container.demux(container.streams.video[0]):
                 if packet.pts is None:
                     continue
-                found.append(packet.pts)
-                if self._reframed:
-                    for piece in essence(self.codec, bytes(packet)):
-                        crc = zlib.crc32(piece, crc)
+                ticks.append(packet.pts)
+                if self._content:
+                    content.add(bytes(packet))
                 else:
-                    crc = zlib.crc32(memoryview(packet), crc)
-        self._check_ticks(found)
-        if crc != self._crc:
+                    sizes.append(packet.size)
+        self._check_ticks(ticks)
+        if sizes != self._sizes or (self._content and content.crc != self._content.crc):
             raise MediaError("the packets in the closed video are not the ones put in", where=str(self.path))
 
     def facts(self) -> SegmentFacts:

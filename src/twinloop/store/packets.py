@@ -191,30 +191,27 @@ def _is_vp9_key(data: bytes) -> bool:
     return not show_existing and not frame_type
 
 
-def jpeg_size(data: bytes | memoryview) -> tuple[int, int]:
-    """(width, height) from a JPEG's frame header; (0, 0) if it has none (ITU-T T.81, B.2.2)."""
+def jpeg_size(data: bytes | memoryview) -> tuple[int, int, int]:
+    """(width, height) from a JPEG's frame header, and where that ends; 0, 0, 0 if it has none (T.81, B.2.2)."""
     position, end = 2, len(data)
     while position + 9 <= end:
         if data[position] != 0xFF:
-            return 0, 0
+            break
         marker = data[position + 1]
         if marker == 0xFF:
             position += 1
-            continue
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return (
-                data[position + 7] << 8 | data[position + 8],
-                data[position + 5] << 8 | data[position + 6],
-            )
-        if marker in (0x01, *range(0xD0, 0xD9)):
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            width = data[position + 7] << 8 | data[position + 8]
+            return width, data[position + 5] << 8 | data[position + 6], position + 9
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:
             position += 2
-            continue
-        position += 2 + (data[position + 2] << 8 | data[position + 3])
-    return 0, 0
+        else:
+            position += 2 + (data[position + 2] << 8 | data[position + 3])
+    return 0, 0, 0
 
 
-def png_size(data: bytes | memoryview) -> tuple[int, int]:
-    """(width, height) from a PNG's IHDR; (0, 0) if it is too short."""
+def png_size(data: bytes | memoryview) -> tuple[int, int, int]:
+    """(width, height) from a PNG's IHDR, and where that ends; 0, 0, 0 if it is too short."""
     if len(data) < 24:
-        return 0, 0
-    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+        return 0, 0, 0
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"), 24

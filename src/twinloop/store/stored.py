@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twinloop.core.errors import StoreError
+from twinloop.core.kinds import TIME_COLUMNS
 from twinloop.core.mapping import Feature
 from twinloop.core.mapping import Mapping as FeatureMapping
 from twinloop.core.recording import EpisodeSpan, Recording
@@ -139,6 +140,18 @@ class StoredSession(Recording):
                 )
                 yield from self._scan_part(stream, part, window, payload)
 
+    def scan_times(self, streams: Collection[str] | None = None) -> Iterator[Batch]:
+        """The time columns of the named streams; nothing else is read."""
+        for name in self.check_names(streams):
+            stream = self.streams[name]
+            for part in self._parts[name]:
+                window = _Window(
+                    stream, self.manifest.clock_models, part.recording.start_ns, part.recording.end_ns
+                )
+                for artefact in part.entry.tables:
+                    for columns in self._row_groups(artefact.key, window, TIME_COLUMNS):
+                        yield Batch(name, columns)
+
     def _scan_part(self, stream: Stream, part: _Part, window: _Window, payload: bool) -> Iterator[Batch]:
         pack = PackReader(self._places.find(part.entry.pack.key)) if payload and part.entry.pack else None
         try:
@@ -149,17 +162,21 @@ class StoredSession(Recording):
             if pack:
                 pack.close()
 
-    def _row_groups(self, key: str, window: _Window) -> Iterator[pa.RecordBatch]:
+    def _row_groups(
+        self, key: str, window: _Window, columns: Collection[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a table in the window; `columns`: of those, the ones that it has."""
         with self._open_table(key) as file:
+            names = None if columns is None else [n for n in columns if n in file.schema_arrow.names]
             for number in range(file.num_row_groups):
                 if window.misses(file, number):
                     continue
                 try:
-                    table = file.read_row_group(number, use_threads=False)
+                    table = file.read_row_group(number, columns=names, use_threads=False)
                 except (pa.ArrowException, OSError) as error:
                     raise _damaged(key, error) from error
-                for columns in table.combine_chunks().to_batches():
-                    yield from window.cut(columns)
+                for batch in table.combine_chunks().to_batches():
+                    yield from window.cut(batch)
 
     def _read_table(self, key: str) -> pa.Table:
         with self._open_table(key) as file:
@@ -210,12 +227,11 @@ class _Window:
         return self.start_ns is None and self.end_ns is None
 
     def misses(self, file: ParquetFile, number: int) -> bool:
-        """Whether a row group certainly has nothing in the window: its time columns alone are read."""
+        """Whether a row group has nothing in the window; its time columns alone are read."""
         if self.is_open:
             return False
-        names = [name for name in ("stamp_ns", "publish_ns", "log_ns") if name in file.schema_arrow.names]
-        columns = file.read_row_group(number, columns=names, use_threads=False)
-        return not self.mask(columns).any()
+        names = [name for name in TIME_COLUMNS if name in file.schema_arrow.names]
+        return not self.mask(file.read_row_group(number, columns=names, use_threads=False)).any()
 
     def cut(self, columns: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows inside; none is empty."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from pyarrow.parquet import ParquetWriter
 
-#: Size of a row group in memory: small enough to read one at a time, large enough to compress.
+#: Size of a row group: small enough to read one for its first rows, large enough to compress.
 ROW_GROUP_BYTES = 8 << 20
-ROW_GROUP_ROWS = 1 << 16
+ROW_GROUP_ROWS = 1 << 14
 
 
 class TableWriter:

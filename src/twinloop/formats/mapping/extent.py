@@ -54,6 +54,6 @@ def require_stream(recording: Recording, name: str | None, cut: Cut) -> str:
 
 def stream_times(recording: Recording, names: list[str]) -> Iterator[NDArray[np.int64]]:
     """The times of the streams' samples, batch by batch, none empty."""
-    for batch in recording.scan(names, payload=False):
+    for batch in recording.scan_times(names):
         if len(batch):
             yield timeline_ns(recording.streams[batch.stream], batch.columns)
