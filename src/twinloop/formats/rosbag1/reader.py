@@ -23,7 +23,7 @@ class RosBag1Reader:
     keeps = (
         "every message with its header's stamp and sequence number, the time of recording, caller and latching"
     )
-    loses = "the checksums of message definitions"
+    loses = "the order of messages of different topics inside one chunk; encrypted bags are refused"
     extra = None
 
     def sniff(self, path: Path, head: bytes) -> bool:

@@ -31,7 +31,9 @@ class RosBag2Reader:
     keeps = (
         "every message with its stamp, the time of recording and, where stored, of sending; quality of service"
     )
-    loses = "messages of types that neither the bag, --types nor the standard set defines are kept undecoded"
+    loses = (
+        "nothing; messages of types that neither the bag, --types nor the standard set defines stay undecoded"
+    )
     extra = None
 
     def sniff(self, path: Path, head: bytes) -> bool:
