@@ -72,7 +72,7 @@ def main() -> None:
     quick = arguments(__doc__ or "").quick
     for package, wanted in PEERS.items():
         assert version(package) == wanted, f"{package} is {version(package)}, not {wanted}"
-    mixed_s, numeric_s, repeats = (6, 40, 3) if quick else (60, 600, REPEATS)
+    mixed_s, numeric_s, repeats = (20, 30, 3) if quick else (60, 600, REPEATS)
     with tempfile.TemporaryDirectory(prefix="twinloop-bench-") as folder:
         mixed, numeric, plain = (Path(folder) / f"{name}.mcap" for name in ("mixed", "numeric", "plain"))
         mixed_count = write_mixed(mixed, mixed_s)
