@@ -137,11 +137,12 @@ def parse_definition(type_name: str, text: str, format: DefinitionFormat) -> Str
 
 def _sections(root: str, text: str, format: DefinitionFormat) -> Iterator[tuple[str, str, bool, int]]:
     """(type name, text, whether it is IDL, number of the line before it) of each part of a definition."""
-    start, first = 0, True
+    start, first, separated = 0, True, False
     for end in [*(match.start() for match in _SEPARATOR.finditer(text)), len(text)]:
         part = text[start:end]
-        if start:
+        if separated:
             part = part[part.find("\n") + 1 :] if "\n" in part else ""
+        separated = True
         offset = end - len(part)
         start = end
         title, is_idl = root, format == "ros2idl"

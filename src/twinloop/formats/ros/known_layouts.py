@@ -84,7 +84,7 @@ class KnownLayouts:
         vocabularies: dict[int, Vocabulary],
         groups: list[Rows],
     ) -> Ints:
-        """Adds the messages that a template recognises to `groups`; returns the others."""
+        """Adds the messages that a template recognises to `groups`; returns the others, ascending."""
         others = [who[:0]]
         if self._any_length and (short := length[who] < template.length).any():
             others, who = [who[short]], who[~short]
@@ -97,7 +97,7 @@ class KnownLayouts:
             who, starts = who[fits], starts[fits]
         if len(who):
             groups.append(template.rows(buffer, starts, who, vocabularies, same_texts=same_texts))
-        return np.concatenate(others)
+        return np.sort(np.concatenate(others))
 
     def learn(self, walk: Walk) -> None:
         """Keeps the layouts of some messages that had to be walked."""
