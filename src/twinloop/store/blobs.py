@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import UnreadableError
+from twinloop.core.errors import TwinloopError, UnreadableError
 from twinloop.store.objects import reporting_system_errors
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def keep_blob(objects: Objects, source: Path, sha256: str, staging: Path) -> Non
     The kernel copies (`copy_file_range`: shared extents where the file system has them).
 
     Raises:
-        UnreadableError: the source changed since it was hashed, or cannot be read.
+        ChangedError: the source is being written to.
         StoreError: the store cannot be written.
     """
     key = blob_key(sha256)
@@ -99,11 +99,21 @@ def keep_blob(objects: Objects, source: Path, sha256: str, staging: Path) -> Non
     with reporting_system_errors(staging):
         _copy(source, copy, before.st_size)
     if copy.stat().st_size != before.st_size:
-        raise UnreadableError("the file changed while it was copied", where=str(source), fix=CHANGED_FIX)
+        raise ChangedError(source)
     objects.put_file(key, copy)
 
 
-CHANGED_FIX = "wait until its recorder is done with it and run the same command again"
+class ChangedError(TwinloopError):
+    """A raw file was written to while it was taken in."""
+
+    exit_code = 3
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(
+            "the file changed while it was taken in",
+            where=str(file),
+            fix="wait until its recorder is done with it and run the same command again",
+        )
 
 
 def _copy(source: Path, target: Path, size: int) -> None:

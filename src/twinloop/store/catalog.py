@@ -78,7 +78,7 @@ class Catalog:
             _lock(connection)
             if _schema(connection) != tables.SCHEMA:
                 upgrade(connection)
-        self.sync()
+            self._sync(connection)
 
     def _remove_file(self) -> None:
         from pathlib import Path
@@ -95,10 +95,17 @@ class Catalog:
             yield connection
 
     def sync(self) -> None:
-        """Take in what was committed since the last time."""
-        with self._engine.begin() as connection:
-            _lock(connection)
-            self._sync(connection)
+        """Take in what was committed since the last time.
+
+        Raises:
+            StoreError: the catalog cannot be written (a full disk, a lost connection).
+        """
+        try:
+            with self._engine.begin() as connection:
+                _lock(connection)
+                self._sync(connection)
+        except DatabaseError as error:
+            raise _catalog_error(self._url, error) from error
 
     def rebuild(self) -> None:
         """Empty the catalog and read everything again."""
@@ -110,6 +117,7 @@ class Catalog:
 
     def stale(self) -> list[str]:
         """What the catalog has wrong against a new one made in memory, for `fsck`; empty when equal."""
+        self.sync()
         fresh = Catalog("sqlite://", self._objects, self._manifests, self._journal, self._registry)
         fresh.open()
         wrong = []

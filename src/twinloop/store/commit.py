@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from twinloop.core.errors import StoreError
 from twinloop.core.ids import new_ulid
 from twinloop.core.session import Episode, Outcome, SessionFacts
-from twinloop.store.liveness import State, session_state
 from twinloop.store.registry import NOUNS
 
 if TYPE_CHECKING:
@@ -49,13 +50,25 @@ def _attributes(span: EpisodeSpan) -> dict[str, str]:
 
 
 def follow(manifests: Manifests, session: str) -> str:
-    """The session itself, or the one that it was joined into."""
-    while (manifest := manifests.latest(session)) and (
-        session_state(manifest, manifests.latest) is State.MERGED
-    ):
-        assert manifest.merged_into
+    """The session itself, or the one that it was joined into, or is being joined into.
+
+    Raises:
+        StoreError: sessions are being joined into each other.
+    """
+    passed = {session}
+    while (manifest := manifests.latest(session)) and manifest.merged_into:
         session = manifest.merged_into
+        if session in passed:
+            raise StoreError(
+                f"the sessions {', '.join(sorted(passed))} are joined into each other",
+                fix=f"twinloop session join {session} ID, for each of the others",
+            )
+        passed.add(session)
     return session
+
+
+class _JoinedMeanwhileError(Exception):
+    """The session was joined into another between looking and committing."""
 
 
 def commit_recording(
@@ -71,6 +84,8 @@ def commit_recording(
     """
 
     def edit(current: Manifest) -> Manifest | None:
+        if current.merged_into:
+            raise _JoinedMeanwhileError
         if current.recording(entry.hash):
             return None
         first = max((episode.index for episode in current.episodes), default=-1) + 1
@@ -83,7 +98,9 @@ def commit_recording(
             episodes=(*current.episodes, *added),
         )
 
-    return manifests.change(follow(manifests, session), f"took in {entry.name}", edit)
+    while True:
+        with suppress(_JoinedMeanwhileError):
+            return manifests.change(follow(manifests, session), f"took in {entry.name}", edit)
 
 
 def merge_facts(session: SessionFacts, stated: SessionFacts) -> tuple[SessionFacts, SessionFacts]:

@@ -8,13 +8,14 @@ A process that dies anywhere before leaves the store as it was, and the same com
 from __future__ import annotations
 
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop import __version__
-from twinloop.core.errors import TwinloopError, UnreadableError, Where
+from twinloop.core.errors import StoreError, TwinloopError, UnreadableError, Where
 from twinloop.core.finding import CheckReport, RuleNote
 from twinloop.core.ids import new_ulid
 from twinloop.core.recording import Problem, ReadNote
@@ -28,6 +29,7 @@ from twinloop.store.publish import choose_tag, publish, remove_orphans
 from twinloop.store.quarantine import Reason, lost_parts, quarantine_id
 from twinloop.store.queries import resolve_session, sessions_with
 from twinloop.store.raw_files import RawFiles, hash_files
+from twinloop.store.raw_moves import is_better, point_to
 from twinloop.store.reports import encode_report
 from twinloop.store.source_media import adopt_segments
 from twinloop.store.sources import IngestOptions, check_paths, options_for
@@ -143,14 +145,25 @@ class _Intake:
     def _open(self) -> Recording:
         from twinloop.formats.reader import ReadOptions, open_recording
 
-        return open_recording(
-            self.path, ReadOptions(types_dir=self.options.types_dir, mapping=self._given_mapping())
+        options = ReadOptions(
+            types_dir=self.options.types_dir,
+            mapping=self._given_mapping(),
+            table_mapping=self.options.mapping if self._maps_a_table() else None,
         )
+        return open_recording(self.path, options)
 
     def _given_mapping(self) -> Mapping | None:
+        """The features that a mapping file states; None for none, or one that says how to read a table."""
         from twinloop.core.mapping import load_mapping
 
-        return load_mapping(self.options.mapping) if self.options.mapping else None
+        if self.options.mapping is None or self._maps_a_table():
+            return None
+        return load_mapping(self.options.mapping)
+
+    def _maps_a_table(self) -> bool:
+        from twinloop.formats.table.sidecar import describes_table
+
+        return self.options.mapping is not None and describes_table(self.options.mapping)
 
     def _plan(self, recording: Recording) -> Outcome:
         from twinloop.formats.mapping.episodes import cut_episodes
@@ -196,6 +209,7 @@ class _Intake:
         entry = manifest.recording(raw.hash)
         assert entry
         message = f"already in session {', '.join(sessions)}"
+        message += self._hold_better(raw, sessions, entry)
         wanted = self.options.session
         if wanted and resolve_session(self.store.catalog, wanted) not in sessions:
             message += f"; to have both in one: twinloop session join {wanted} {sessions[0]}"
@@ -212,6 +226,21 @@ class _Intake:
             quarantine=quarantine_id(raw.hash, self.path) if lost else None,
             message=message,
             exit_code=3 if lost else 0,
+        )
+
+    def _hold_better(self, raw: RawFiles, sessions: list[str], entry: RecordingEntry) -> str:
+        """Copy, or find in their new place, the raw files of a recording that only refers to them."""
+        offered = raw if self.options.raw == "copy" else raw.referenced()
+        if not is_better(entry, offered):
+            return ""
+        if self.options.raw == "copy":
+            with workspace(self.store.root, f"{raw.hash}-raw") as staging:
+                raw.keep(self.store.objects, staging)
+        for session in sessions:
+            point_to(self.store.manifests, session, offered)
+        self.store.catalog.sync()
+        return (
+            "; its raw files are in the store now" if self.options.raw == "copy" else "; found in a new place"
         )
 
     def _store(self, recording: Recording, raw: RawFiles, session: str, staging: Path) -> Outcome:
@@ -234,7 +263,8 @@ class _Intake:
             self._quarantine_parts(recording, raw, manifest.session, lost)
         else:
             store.quarantine.resolve(quarantine_id(raw.hash, self.path), manifest.session)
-        store.catalog.sync()
+        with suppress(StoreError):  # the manifest is what counts; the catalog catches up when it is next opened
+            store.catalog.sync()
         return Outcome(
             str(self.path),
             Status.STORED,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import UnreadableError
-from twinloop.store.blobs import CHANGED_FIX, SourceFile, hash_file, keep_blob, recording_hash
+from twinloop.store.blobs import ChangedError, SourceFile, hash_file, keep_blob, recording_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +37,10 @@ class RawFiles:
         return sum(file.size for file in self.files)
 
     def check_unchanged(self) -> None:
-        """Raise UnreadableError if a file was written to, or replaced, since it was hashed."""
+        """Raise ChangedError if a file was written to, or replaced, since it was hashed."""
         for file, state in zip(self.files, self._states, strict=True):
             if _state(Path(file.url)) != state:
-                raise UnreadableError("the file changed while it was taken in", where=file.url, fix=CHANGED_FIX)
+                raise ChangedError(Path(file.url))
 
     def keep(self, objects: Objects, staging: Path) -> None:
         """Copy all files into the store's blobs."""
