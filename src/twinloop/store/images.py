@@ -12,7 +12,7 @@ import pyarrow as pa
 from twinloop.core.errors import UnreadableError
 from twinloop.store.image_runs import LUMA_SECOND, Shape, runs
 from twinloop.store.image_stats import ImageSampler
-from twinloop.store.media import EncodedFile, MediaError, MediaFile, PacketFile
+from twinloop.store.media import IN_MP4, EncodedFile, MediaError, MediaFile, PacketFile
 from twinloop.store.packets import read_access
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ImageSink:
                     self._append_dependent(range(start, stop), shape, images, times_ns, placed)
                 else:
                     self._append_run(range(start, stop), shape, images, times_ns, placed)
-        except av.FFmpegError as error:
+        except (av.FFmpegError, ValueError) as error:
             raise MediaError(f"images of {self._stem} cannot be muxed: {error}") from error
         return placed.columns()
 
@@ -176,9 +176,8 @@ class ImageSink:
             return None
         size, pix_fmt, has_b_frames = probe
         self._finish_current()
-        suffix = "mkv" if shape.codec == "vp8" else "mp4"
         file = PacketFile(
-            self._path(suffix),
+            self._path(shape.codec),
             shape.codec,
             size,
             pix_fmt=pix_fmt,
@@ -195,14 +194,15 @@ class ImageSink:
         size = (shape.width, shape.height)
         if shape.codec == "ffv1":
             lossy = self._lossy and shape.layout in _LOSSY_LAYOUTS and not (shape.width | shape.height) & 1
-            suffix = "mp4" if lossy else "mkv"
-            self._current = EncodedFile(self._path(suffix), size, shape.pix_fmt, lossy=lossy)
+            path = self._path("h264" if lossy else "ffv1")
+            self._current = EncodedFile(path, size, shape.pix_fmt, lossy=lossy)
         else:
-            self._current = PacketFile(self._path("mkv"), shape.codec, size)
+            self._current = PacketFile(self._path(shape.codec), shape.codec, size)
         self._shape = shape
         return self._current
 
-    def _path(self, suffix: str) -> Path:
+    def _path(self, codec: str) -> Path:
+        suffix = "mp4" if codec in IN_MP4 else "mkv"
         number = len(self.files) + 1
         return self._folder / (f"{self._stem}.{suffix}" if number == 1 else f"{self._stem}.{number}.{suffix}")
 

@@ -7,11 +7,12 @@ it does not, so that every image has its own pts. The true times stand in the st
 from __future__ import annotations
 
 import hashlib
+import io
 import zlib
 from abc import ABC, abstractmethod
 from array import array
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 MP4_BASE = Fraction(1, 90_000)
 MKV_BASE = Fraction(1, 1000)
+#: Codecs whose packets go into MP4; the others' into Matroska (PNG is none that FFmpeg lets in there).
+IN_MP4 = frozenset({"h264", "hevc", "av1", "png"})
 _LONGEST_STEP_NS = 10_000_000_000
 _FIRST_STEP_NS = 33_333_333
 
@@ -152,6 +155,24 @@ class _Content:
             self.crc = zlib.crc32(piece, self.crc)
 
 
+def _packet_track(
+    output: av.container.OutputContainer, codec: str, size: tuple[int, int], parameters: bytes
+) -> av.VideoStream:
+    """A track for packets that stay as they are; PyAV takes parameter sets only from a stream that has them."""
+    import av
+
+    if not parameters:
+        return cast("av.VideoStream", output.add_mux_stream(codec, width=size[0], height=size[1]))
+    with av.open(io.BytesIO(parameters), format=_RAW_FORMATS[codec]) as bare:
+        track = output.add_stream_from_template(bare.streams.video[0], opaque=True)
+    track.width, track.height = size
+    return track
+
+
+#: FFmpeg's names of the formats that are nothing but packets of a codec.
+_RAW_FORMATS = {"h264": "h264", "hevc": "hevc", "av1": "obu"}
+
+
 class PacketFile(MediaFile):
     """Encoded packets, as they came."""
 
@@ -165,15 +186,13 @@ class PacketFile(MediaFile):
         parameters: bytes = b"",
         has_b_frames: bool = False,
     ) -> None:
-        in_mp4 = codec in ("h264", "hevc", "av1", "vp9")
+        in_mp4 = codec in IN_MP4
         super().__init__(path, "mp4" if in_mp4 else "matroska", MP4_BASE if in_mp4 else MKV_BASE, codec, size)
         self.pix_fmt = pix_fmt
         self.has_b_frames = has_b_frames
         self.parameters = parameters
-        self._track = self._output.add_mux_stream(codec, width=size[0], height=size[1])
+        self._track = _packet_track(self._output, codec, size, parameters)
         self._track.time_base = self.base
-        if parameters:
-            self._track.codec_context.extradata = parameters
         self._reframed = codec in ("h264", "hevc", "av1")
         self._content = _Content(codec) if self._reframed else None
         self._sizes = array("q")
