@@ -71,8 +71,7 @@ class KnownLayouts:
                 candidates = self._try(template, buffer, offset, length, candidates, vocabularies, groups)
             unknown.append(candidates)
         self._recognised += sum(map(len, groups))
-        rest = [part for part in (*unknown, who) if len(part)]
-        return groups, np.sort(np.concatenate(rest)) if len(rest) > 1 else (rest[0] if rest else who[:0])
+        return groups, np.sort(np.concatenate([*unknown, who]))
 
     def _try(
         self,

@@ -17,7 +17,7 @@ import numpy as np
 
 from twinloop.formats.ros.gather import gather, gather_words, spread
 from twinloop.formats.ros.plan import Blob, Run, String
-from twinloop.formats.ros.rows import Rows, text_encoding
+from twinloop.formats.ros.rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,12 +139,11 @@ class Template:
                     rows.runs[index] = data.byteswap(inplace=True) if self.big_endian else data
                 case String(index=index):
                     texts, vocabulary = self.texts[index], vocabularies[index]
-                    encoding = text_encoding(node.wide, 4, self.big_endian)
                     if same_texts:
-                        rows.codes[index] = _repeated(vocabulary.codes(texts.raw, encoding), count)
+                        rows.codes[index] = _repeated(vocabulary.codes(texts.raw, "utf-8"), count)
                     else:
                         place, text_bytes = _everywhere(offset, texts.at), _repeated(texts.length, count)
-                        rows.codes[index] = vocabulary.encode(buffer, place, text_bytes, encoding)
+                        rows.codes[index] = vocabulary.encode(buffer, place, text_bytes, "utf-8")
                 case Blob(index=index):
                     assert self.tail is not None
                     assert size is not None
