@@ -66,6 +66,10 @@ class Source:
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.close()
+
     def _refused(self, error: OSError, offset: int) -> UnreadableError:
         why = "it is closed" if self._fd < 0 else f"the system refuses to read it: {error.strerror}"
         return UnreadableError(why, where=Where(file=str(self.path), byte=offset))
