@@ -64,5 +64,5 @@ def test_a_referenced_file_that_is_gone_is_named(store, elsewhere, tmp_path):
 
     ingest(store, tmp_path / "elsewhere.mcap", IngestOptions(raw="reference"))
     (tmp_path / "elsewhere.mcap").unlink()
-    with pytest.raises(StoreError, match="elsewhere.mcap is gone"):
+    with pytest.raises(StoreError, match=r"elsewhere\.mcap is gone"):
         Places(store.objects).find(str(tmp_path / "elsewhere.mcap"))

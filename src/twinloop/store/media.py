@@ -81,17 +81,19 @@ class MediaFile(ABC):
         # bitexact: no random ids or dates, so that the same images make the same file.
         self._output = av.open(str(path), "w", format=container, options={"fflags": "+bitexact"})
 
-    def _mux(self, packet: av.Packet, tick: int, keyframe: bool, track: Any) -> None:
+    def _mux(
+        self, packet: av.Packet, tick: int, keyframe: bool, track: Any, decode_tick: int | None = None
+    ) -> None:
         written = self._written
         if written:
             # FFmpeg loses the last image of a file whose packets have no duration.
-            self._step = tick - written[-1]
+            self._step = max(tick - written[-1], 1)
         if not keyframe:
             self._dependent.append(len(written))
         written.append(tick)
         packet.stream = track
         packet.time_base = self.base
-        packet.pts = packet.dts = tick
+        packet.pts, packet.dts = tick, tick if decode_tick is None else decode_tick
         packet.duration = self._step
         packet.is_keyframe = keyframe
         self._output.mux_one(packet)
@@ -197,15 +199,15 @@ class PacketFile(MediaFile):
         self._content = _Content(codec) if self._reframed else None
         self._sizes = array("q")
 
-    def append(self, data: Any, tick: int, keyframe: bool = True) -> None:
-        """Add one image's packet (any buffer)."""
+    def append(self, data: Any, tick: int, keyframe: bool = True, decode_tick: int | None = None) -> None:
+        """Add one image's packet (any buffer). `decode_tick`: its dts, where that is not its pts."""
         import av
 
         if self._content:
             self._content.add(data)
         else:
             self._sizes.append(len(data))
-        self._mux(av.Packet(data), tick, keyframe, self._track)
+        self._mux(av.Packet(data), tick, keyframe, self._track, decode_tick)
 
     def _check(self) -> None:
         import av

@@ -70,8 +70,11 @@ def essence(codec: str, data: bytes) -> Iterator[bytes]:
 
 
 def split_units(data: bytes) -> list[bytes]:
-    """NAL units of a packet: after start codes (Annex B), or behind 4-byte lengths (AVCC, HVCC)."""
-    if not _is_annex_b(data) and (units := _split_lengths(data)) is not None:
+    """NAL units of a packet: after start codes (Annex B), or behind 4-byte lengths (AVCC, HVCC).
+
+    A length of 256 to 511 looks like a start code; only lengths add up to the packet's end.
+    """
+    if (units := _split_lengths(data)) is not None:
         return units
     units = []
     start = data.find(_START)
@@ -101,7 +104,7 @@ def _split_lengths(data: bytes) -> list[bytes] | None:
 
 
 def _as_annex_b(data: bytes, units: list[bytes]) -> bytes:
-    return data if _is_annex_b(data) else _join(units)
+    return data if _is_annex_b(data) and _split_lengths(data) is None else _join(units)
 
 
 def _join(units: list[bytes]) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from twinloop.core.recording import ReadNote
+from twinloop.core.recording import Problem, ReadNote
 from twinloop.store.blobs import SourceFile
 from twinloop.store.revisions import Revisions
 from twinloop.store.writer import now, writer_name
@@ -53,8 +53,8 @@ class Reason:
 
 
 def is_lost(note: ReadNote) -> bool:
-    """Whether a reader's note says that samples were lost (or may have been)."""
-    return note.lost is None or note.lost > 0
+    """Whether a reader's note says that samples were lost, may have been, or are damaged."""
+    return note.lost is None or note.lost > 0 or note.problem is Problem.CORRUPT
 
 
 def lost_parts(notes: Iterable[ReadNote]) -> tuple[ReadNote, ...]:
