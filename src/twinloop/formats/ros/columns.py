@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -164,8 +164,14 @@ def leaf_values(rows: Rows, leaf: Leaf, target: np.dtype | None = None) -> pa.Ar
         return code_array(rows.codes[leaf.node], rows.vocabularies[leaf.node].array())
     values = rows.numbers(leaf)
     if target is not None and values.dtype != target:
-        values = values.astype(target)
+        values = _cast(values, target)
     return fixed_list_array(values) if leaf.is_array else number_array(values)
+
+
+def _cast(values: NDArray[Any], target: np.dtype) -> NDArray[Any]:  # type: ignore[type-arg]
+    """Values as items of `target`; NaNs of all bit patterns pass without a warning."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return values.astype(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +219,8 @@ def bind_block(plan: Plan, row_level: int, paths: tuple[str, ...]) -> Callable[[
         leaf.type == first.type and leaf.node == node and leaf.start == start + i
         for i, leaf in enumerate(found)
     ):
-        return lambda rows: rows.runs[node][:, start:stop].view(dtype).astype(np.float64)
-    return lambda rows: np.stack([rows.numbers(leaf).astype(np.float64) for leaf in found], axis=1)
+        return lambda rows: _cast(rows.runs[node][:, start:stop].view(dtype), np.dtype(np.float64))
+    return lambda rows: np.stack([_cast(rows.numbers(leaf), np.dtype(np.float64)) for leaf in found], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
