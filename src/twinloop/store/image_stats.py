@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
+from twinloop.store.decoders import open_decoder
+
 if TYPE_CHECKING:
     import av
     from numpy.typing import NDArray
@@ -79,10 +81,10 @@ class ImageSampler:
         try:
             if codec in ("mjpeg", "png"):
                 if self._decoder is None or self._decoder.name != codec:
-                    self._decoder = _decoder(codec)
+                    self._decoder = open_decoder(codec)
                 pictures = self._decoder.decode(packet)
             else:
-                decoder = _decoder(codec, parameters)
+                decoder = open_decoder(codec, parameters)
                 pictures = [*decoder.decode(packet), *decoder.decode(None)]
         except av.FFmpegError:
             return
@@ -117,16 +119,6 @@ class ImageSampler:
                 "histogram": pa.FixedSizeListArray.from_arrays(values, 3 * BINS),
             }
         )
-
-
-def _decoder(codec: str, parameters: bytes = b"") -> av.VideoCodecContext:
-    import av
-
-    context = cast("av.VideoCodecContext", av.CodecContext.create(codec, "r"))
-    context.thread_count = 1
-    if parameters:
-        context.extradata = parameters
-    return context
 
 
 def _thinning(width: int, height: int) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from twinloop.core.errors import UnreadableError
+from twinloop.store.decoders import open_decoder
+from twinloop.store.display_order import DisplayOrder, ReorderedError
 from twinloop.store.image_runs import LUMA_SECOND, Shape, runs
 from twinloop.store.image_stats import ImageSampler
 from twinloop.store.media import IN_MP4, EncodedFile, MediaError, MediaFile, PacketFile
@@ -59,10 +61,15 @@ class ImageSink:
         files: the finished files, in the order of their segments.
     """
 
-    def __init__(self, folder: Path, stem: str, *, lossy: bool = False) -> None:
+    def __init__(
+        self, folder: Path, stem: str, *, lossy: bool = False, order: DisplayOrder | None = None
+    ) -> None:
         self._folder = folder
         self._stem = stem
         self._lossy = lossy
+        self._order = order
+        self._rows = 0
+        self._first_pts = 0
         self._current: MediaFile | None = None
         self._shape: Shape | None = None
         self.files: list[MediaFile] = []
@@ -84,6 +91,7 @@ class ImageSink:
 
         Raises:
             MediaError: FFmpeg refuses them.
+            ReorderedError: they are video packets in another order than shown, and no order was given.
         """
         import av
 
@@ -103,6 +111,7 @@ class ImageSink:
                     self._append_run(range(start, stop), shape, images, times_ns, placed)
         except (av.FFmpegError, ValueError) as error:
             raise MediaError(f"images of {self._stem} cannot be muxed: {error}") from error
+        self._rows += len(payload)
         return placed.columns()
 
     def _append_run(
@@ -148,13 +157,21 @@ class ImageSink:
     ) -> None:
         for row in rows:
             access = read_access(shape.codec, bytes(images[row]))
+            before = self._current
             file = self._packet_file(shape, access.data, access.keyframe, access.parameters)
+            if self._order is not None and file is not before:
+                self._first_pts = int(self._order.pts[self._rows + row])
             if file is None:
                 self.unused["before the first keyframe with its parameter sets"] += 1
                 continue
-            tick = int(file.ticks.of(times_ns[row : row + 1])[0])
-            file.append(access.data, tick, access.keyframe)
-            file.has_b_frames = file.has_b_frames or access.b_slices
+            if self._order is not None:
+                tick = int(self._order.pts[self._rows + row]) - self._first_pts
+                decode_tick = int(self._order.dts[self._rows + row]) - self._first_pts
+            elif access.b_slices or file.has_b_frames:
+                raise ReorderedError(f"{self._stem} has video packets in another order than shown")
+            else:
+                tick = decode_tick = int(file.ticks.of(times_ns[row : row + 1])[0])
+            file.append(access.data, tick, access.keyframe, decode_tick)
             placed.segment[row], placed.pts[row] = len(self.files), tick
             placed.keyframe[row] = access.keyframe
             if access.keyframe and self.sampler.choose(times_ns[row : row + 1]):
@@ -242,9 +259,7 @@ def _probe(codec: str, data: bytes, parameters: bytes) -> tuple[tuple[int, int],
     """((width, height), pix_fmt, has_b_frames) from decoding a keyframe; None if it does not decode."""
     import av
 
-    context = cast("av.VideoCodecContext", av.CodecContext.create(codec, "r"))
-    if parameters:
-        context.extradata = parameters
+    context = open_decoder(codec, parameters)
     try:
         pictures = [*context.decode(av.Packet(data)), *context.decode(None)]
     except av.FFmpegError:

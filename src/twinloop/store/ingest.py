@@ -23,6 +23,7 @@ from twinloop.engine.progress import Meter, no_report
 from twinloop.store.attached import keep_attachments
 from twinloop.store.claims import claim
 from twinloop.store.commit import commit_recording, follow, make_episodes, register_facts
+from twinloop.store.display_order import find_order
 from twinloop.store.manifest import Manifest, RecordingEntry
 from twinloop.store.places import Places
 from twinloop.store.publish import choose_tag, publish, remove_orphans
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from twinloop.core.recording import Recording
     from twinloop.core.session import Episode
     from twinloop.engine.progress import Report
+    from twinloop.store.display_order import DisplayOrder
     from twinloop.store.manifest import Artefact, StreamEntry
     from twinloop.store.store import Store
 
@@ -328,16 +330,20 @@ class _Intake:
         self, recording: Recording, raw: RawFiles, layout: Layout
     ) -> tuple[tuple[StreamEntry, ...], list[ReadNote]]:
         packed: set[str] = set()
+        orders: dict[str, DisplayOrder] = {}
         lossy = self.options.images == "h264"
         before = len(recording.notes)
         while True:
-            writer = RecordingWriter(layout, packed=packed, lossy=lossy)
+            writer = RecordingWriter(layout, packed=packed, lossy=lossy, orders=orders)
             try:
                 notes = self._scan_once(recording, writer)
                 entries = writer.close(list(recording.streams.values()))
             except UnmuxableError as error:
-                # Rare codecs' packets: once more, the images of this stream packed instead of muxed.
-                packed.add(error.stream)
+                # Once more: with the order of these packets, or, of a codec that does not mux, packed.
+                if error.reordered and error.stream not in orders:
+                    orders[error.stream] = find_order(recording, error.stream)
+                else:
+                    packed.add(error.stream)
                 layout.clear()
                 del recording.notes[before:]
                 continue

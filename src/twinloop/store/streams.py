@@ -15,6 +15,7 @@ from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.core.timeline import timeline_ns
 from twinloop.store.blobs import hash_file
+from twinloop.store.display_order import ReorderedError
 from twinloop.store.image_stats import ImageSampler
 from twinloop.store.images import ImageSink
 from twinloop.store.manifest import Artefact, StreamEntry
@@ -25,12 +26,13 @@ from twinloop.store.stored import LENGTH, OFFSET
 from twinloop.store.tables import TableWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from twinloop.core.stream import Batch, Payload, Stream
+    from twinloop.store.display_order import DisplayOrder
 
 _BUFFERED_BYTES = 64 << 20
 
@@ -68,11 +70,20 @@ class RecordingWriter:
     """Takes the batches of a scan and makes the stream entries of the manifest.
 
     `packed`: streams whose images must not go through a video muxer. `lossy`: raw pictures as h264.
+    `orders`: the display order of streams whose packets come in another.
     """
 
-    def __init__(self, layout: Layout, *, packed: Collection[str] = (), lossy: bool = False) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        packed: Collection[str] = (),
+        lossy: bool = False,
+        orders: Mapping[str, DisplayOrder] | None = None,
+    ) -> None:
         self._layout = layout
         self._packed = packed
+        self._orders = orders or {}
         self._lossy = lossy
         self._writers: dict[str, _StreamWriter] = {}
         self._stems: Counter[str] = Counter()
@@ -81,12 +92,17 @@ class RecordingWriter:
         """Add a batch.
 
         Raises:
-            UnmuxableError: the images of this stream must be packed instead.
+            UnmuxableError: the images of this stream must be held in another way.
         """
         writer = self._writers.get(stream.name)
         if writer is None:
             writer = _StreamWriter(
-                stream, self._layout, self._stem(stream.name), stream.name in self._packed, self._lossy
+                stream,
+                self._layout,
+                self._stem(stream.name),
+                packed=stream.name in self._packed,
+                lossy=self._lossy,
+                order=self._orders.get(stream.name),
             )
             self._writers[stream.name] = writer
         try:
@@ -133,20 +149,31 @@ class RecordingWriter:
 
 
 class UnmuxableError(MediaError):
-    """The images of a stream cannot be held in video files."""
+    """The images of a stream cannot be held in video files: not at all, or not before their order is known."""
 
     def __init__(self, stream: str, error: MediaError) -> None:
         super().__init__(error.what, where=error.where)
         self.stream = stream
+        self.reordered = isinstance(error, ReorderedError)
 
 
 class _StreamWriter:
-    def __init__(self, stream: Stream, layout: Layout, stem: str, packed: bool, lossy: bool) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        layout: Layout,
+        stem: str,
+        *,
+        packed: bool,
+        lossy: bool,
+        order: DisplayOrder | None,
+    ) -> None:
         self._stream = stream
         self._layout = layout
         self._stem = stem
         self._packed = packed
         self._lossy = lossy
+        self._order = order
         self.table = TableWriter(layout.folder("streams"), stem)
         self.images: ImageSink | None = None
         self._pack: PackWriter | None = None
@@ -181,7 +208,8 @@ class _StreamWriter:
     def _choose(self, columns: pa.RecordBatch, payload: Payload) -> None:
         pictures = self._stream.kind in (Kind.IMAGE, Kind.DEPTH) and not self._packed
         if pictures and ImageSink.takes(columns, payload) is not False:
-            self.images = ImageSink(self._layout.folder("media"), self._stem, lossy=self._lossy)
+            folder = self._layout.folder("media")
+            self.images = ImageSink(folder, self._stem, lossy=self._lossy, order=self._order)
         else:
             folder = self._layout.folder("points" if self._stream.kind is Kind.POINTS else "media")
             self._pack = PackWriter(folder / f"{self._stem}.zst")
