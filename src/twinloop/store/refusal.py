@@ -1,0 +1,109 @@
+"""What goes to quarantine instead of the store, or beside it."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from twinloop.core.errors import UnreadableError, Where
+from twinloop.core.recording import Problem, ReadNote
+from twinloop.store.outcome import Outcome, Status
+from twinloop.store.quarantine import Reason, quarantine_id
+from twinloop.store.raw_files import RawFiles, hash_files
+from twinloop.store.staging import workspace
+from twinloop.store.tombstones import refuse_erased
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from twinloop.core.recording import Recording
+    from twinloop.engine.progress import Meter
+    from twinloop.store.store import Store
+
+
+def crash_message(error: Exception) -> str:
+    """What a fault of ours is told as."""
+    return f"twinloop failed on it: {type(error).__name__}: {error}"
+
+
+class Refusal:
+    """The way to quarantine for one path. `raw`: ``copy`` or ``reference``."""
+
+    def __init__(self, store: Store, path: Path, raw: str, meter: Meter) -> None:
+        self.store = store
+        self.path = path
+        self.raw = raw
+        self.meter = meter
+
+    def whole(self, error: UnreadableError) -> Outcome:
+        """Keep the bytes of what could not be read at all, with the reason."""
+        raw = self._hash_unreadable()
+        hash = raw.hash if raw and raw.size else None
+        id = quarantine_id(hash, self.path)
+        if raw and self.raw == "copy" and raw.size:
+            with workspace(self.store.root, raw.hash) as staging:
+                raw.keep(self.store.objects, staging)
+        where = error.where if isinstance(error.where, Where) else Where(file=str(error.where or self.path))
+        note = ReadNote(
+            Problem.EMPTY if raw and not raw.size else Problem.CORRUPT, error.what, where, lost=None
+        )
+        self.store.quarantine.add(
+            Reason(
+                id=id,
+                path=str(self.path),
+                what=error.what,
+                retry=self._retry(),
+                hash=hash,
+                files=raw.files if raw else (),
+                notes=(note,),
+            )
+        )
+        return Outcome(
+            str(self.path),
+            Status.QUARANTINED,
+            recording=hash,
+            bytes=raw.size if raw else 0,
+            lost=(note,),
+            quarantine=id,
+            message=str(error),
+            exit_code=3,
+        )
+
+    def _hash_unreadable(self) -> RawFiles | None:
+        if not self.path.is_file():
+            return None
+        try:
+            raw = hash_files(self.path, (self.path,), self.meter)
+        except UnreadableError:
+            return None
+        refuse_erased(self.store.objects, raw.hash, self.path.name)
+        return raw if self.raw == "copy" else raw.referenced()
+
+    def parts(self, recording: Recording, raw: RawFiles, session: str, lost: tuple[ReadNote, ...]) -> None:
+        parts = "1 part" if len(lost) == 1 else f"{len(lost)} parts"
+        self.store.quarantine.add(
+            Reason(
+                id=quarantine_id(raw.hash, self.path),
+                path=str(self.path),
+                what=f"{parts} of this {recording.format} recording could not be read",
+                retry=self._retry(),
+                hash=raw.hash,
+                files=raw.files,
+                notes=lost,
+                session=session,
+            )
+        )
+
+    def crashed(self, error: Exception) -> Outcome:
+        """A fault of ours: the file is kept in quarantine with the traceback, the others go on."""
+        what = crash_message(error)
+        trace = "".join(traceback.format_exception(error))
+        outcome = self.whole(UnreadableError(f"{what}\n{trace}", where=str(self.path)))
+        message = (
+            f"{what}\n  where:    {self.path}\n  fix:      report it; the traceback is in {outcome.quarantine}"
+        )
+        return replace(outcome, message=message, exit_code=4)
+
+    def _retry(self) -> str:
+        return f"twinloop ingest --store {self.store.root} {self.path}"
