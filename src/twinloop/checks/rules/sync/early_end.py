@@ -17,7 +17,7 @@ streams of a grid are not judged. Where a mapping says which streams are used, o
 
 ## Example
 
-A USB camera was unplugged: `SYN003 ends 12.7 s before the episode`.
+A USB camera was unplugged: `SYN003 ends 12.7 s earlier than the episode`.
 
 ## Repair
 
@@ -72,7 +72,7 @@ def early_end(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
         early = end - timing.last_ns
         if early > limit_ns:
             yield Broken(
-                message=f"ends {duration(early)} before the {'episode' if subject.span else 'recording'}",
+                message=f"ends {duration(early)} earlier than the {'episode' if subject.span else 'recording'}",
                 fix="cut the episode where the stream ends, or exclude it",
                 severity=None if subject.is_used(stream) else Severity.INFO,
                 stream=stream.name,

@@ -17,7 +17,7 @@ and streams of a grid are not judged. Where a mapping says which streams are use
 
 ## Example
 
-A camera that takes two seconds to start: `SYN002 starts 2.04 s after the episode`.
+A camera that takes two seconds to start: `SYN002 starts 2.04 s later than the episode`.
 
 ## Repair
 
@@ -72,7 +72,7 @@ def late_start(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
         late = timing.first_ns - origin
         if late > limit_ns:
             yield Broken(
-                message=f"starts {duration(late)} after the {'episode' if subject.span else 'recording'}",
+                message=f"starts {duration(late)} later than the {'episode' if subject.span else 'recording'}",
                 fix="start episodes when all streams run, or cut the beginning",
                 severity=None if subject.is_used(stream) else Severity.INFO,
                 stream=stream.name,
