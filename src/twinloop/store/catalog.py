@@ -173,7 +173,9 @@ class Catalog:
         connection.execute(tables.sessions.insert(), _session_row(manifest, state))
         if state is not State.LIVE:
             return
-        recordings, streams, findings = [], [], []
+        recordings: list[dict[str, object]] = []
+        streams: list[dict[str, object]] = []
+        findings: list[tuple[str, Finding]] = []
         for position, recording in enumerate(manifest.recordings):
             recordings.append(
                 {
@@ -200,7 +202,7 @@ class Catalog:
                     "start_ns": entry.stream.start_ns,
                     "end_ns": entry.stream.end_ns,
                 }
-                for number, entry in enumerate(recording.streams)
+                for number, entry in enumerate(recording.streams, start=len(streams))
             ]
             findings += [(recording.hash, f) for f in self._findings(manifest, recording)]
         finding_rows = [
@@ -406,12 +408,7 @@ def _catalog_error(url: str, error: Exception) -> StoreError:
 
 def _session_row(manifest: Manifest, state: State) -> dict[str, object]:
     facts = manifest.facts
-    spans = [
-        (entry.stream.start_ns, entry.stream.end_ns)
-        for recording in manifest.recordings
-        for entry in recording.streams
-        if entry.stream.start_ns is not None and entry.stream.end_ns is not None
-    ]
+    spans = [extent for recording in manifest.recordings if (extent := recording.extent)]
     return {
         "id": manifest.session,
         "revision": manifest.revision,

@@ -124,6 +124,20 @@ class RecordingEntry:
         """Bytes of its raw files."""
         return sum(file.size for file in self.files)
 
+    @property
+    def extent(self) -> tuple[int, int] | None:
+        """First and last time of its samples, cut to the part that belongs here; None without samples."""
+        times = [(s.stream.start_ns, s.stream.end_ns) for s in self.streams]
+        start = min((first for first, _ in times if first is not None), default=None)
+        end = max((last for _, last in times if last is not None), default=None)
+        if start is None or end is None:
+            return None
+        if self.start_ns is not None:
+            start = max(start, self.start_ns)
+        if self.end_ns is not None:
+            end = min(end, self.end_ns - 1)
+        return start, end
+
     def artefacts(self) -> Iterator[Artefact]:
         """All files that were made of it."""
         for stream in self.streams:

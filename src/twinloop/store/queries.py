@@ -141,7 +141,9 @@ def sessions_with(catalog: Catalog, hash: str) -> list[str]:
     """The live sessions that hold the recording of this hash."""
     r = tables.recordings
     with catalog.reading() as connection:
-        rows = connection.execute(sa.select(r.c.session).where(r.c.hash == hash).order_by(r.c.session))
+        rows = connection.execute(
+            sa.select(r.c.session).where(r.c.hash == hash).order_by(r.c.session).distinct()
+        )
         return [row.session for row in rows]
 
 

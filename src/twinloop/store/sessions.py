@@ -51,8 +51,7 @@ def split_session(
         UsageError: nothing, or everything, would be moved; or `at_ns` lies inside an episode.
     """
     current = _latest(store, session)
-    moved = _from_time(current, at_ns) if at_ns is not None else _of_recordings(current, recordings)
-    kept, gone = _parts(current, moved, at_ns)
+    kept, gone = _by_recordings(current, recordings) if at_ns is None else _by_time(current, at_ns)
     if not gone[0] or not kept[0]:
         raise UsageError(
             f"the split would leave {'nothing here' if gone[0] else 'nothing to move'}",
@@ -104,7 +103,7 @@ def _absorb(other: Manifest, current: Manifest) -> Manifest | None:
     return replace(
         current,
         facts=facts,
-        recordings=(*current.recordings, *recordings),
+        recordings=_reunite((*current.recordings, *recordings)),
         episodes=(
             *current.episodes,
             *(
@@ -115,6 +114,24 @@ def _absorb(other: Manifest, current: Manifest) -> Manifest | None:
         clock_models=tuple(dict.fromkeys((*current.clock_models, *other.clock_models))),
         absorbed=(*current.absorbed, other.session),
     )
+
+
+def _reunite(recordings: tuple[RecordingEntry, ...]) -> tuple[RecordingEntry, ...]:
+    """The recordings, parts of one that a split had taken apart made one where they meet."""
+    united: list[RecordingEntry] = []
+    for entry in recordings:
+        while meeting := next((other for other in united if _meet(other, entry)), None):
+            united.remove(meeting)
+            first, last = (meeting, entry) if meeting.end_ns == entry.start_ns else (entry, meeting)
+            entry = replace(entry, start_ns=first.start_ns, end_ns=last.end_ns)
+        united.append(entry)
+    return tuple(united)
+
+
+def _meet(one: RecordingEntry, other: RecordingEntry) -> bool:
+    """Whether two parts of the same recording end and begin at the same time."""
+    ends = {one.end_ns, other.end_ns} & {one.start_ns, other.start_ns} - {None}
+    return bool(ends) and replace(one, start_ns=None, end_ns=None) == replace(other, start_ns=None, end_ns=None)
 
 
 def _overlay(under: SessionFacts, over: SessionFacts) -> SessionFacts:
@@ -141,8 +158,23 @@ def _of_recordings(manifest: Manifest, wanted: Collection[str]) -> set[str]:
     return moved
 
 
-def _from_time(manifest: Manifest, at_ns: int) -> set[str]:
-    """The recordings that go on at or after a time."""
+_Part = tuple[tuple["RecordingEntry", ...], tuple["Episode", ...]]
+
+
+def _by_recordings(manifest: Manifest, wanted: Collection[str]) -> tuple[_Part, _Part]:
+    """What stays and what goes when the recordings of these hashes leave."""
+    moved = _of_recordings(manifest, wanted)
+    stay = tuple(entry for entry in manifest.recordings if entry.hash not in moved)
+    go = tuple(entry for entry in manifest.recordings if entry.hash in moved)
+    return _with_episodes(manifest, stay, go, [e for e in manifest.episodes if e.recording in moved])
+
+
+def _by_time(manifest: Manifest, at_ns: int) -> tuple[_Part, _Part]:
+    """What stays and what goes when all from a time on leaves.
+
+    Raises:
+        UsageError: the time lies inside an episode.
+    """
     for episode in manifest.episodes:
         if episode.start_ns < at_ns < episode.end_ns:
             raise UsageError(
@@ -150,40 +182,26 @@ def _from_time(manifest: Manifest, at_ns: int) -> set[str]:
                 where=f"session {manifest.session}",
                 expected=f"a time up to {episode.start_ns} ns or from {episode.end_ns} ns on",
             )
-    return {entry.hash for entry in manifest.recordings if (end := _end(entry)) is not None and end >= at_ns}
+    stay, go = [], []
+    for entry in manifest.recordings:
+        extent = entry.extent
+        if extent is None or extent[1] < at_ns:
+            stay.append(entry)
+        elif extent[0] >= at_ns:
+            go.append(entry)
+        else:
+            stay.append(replace(entry, end_ns=at_ns))
+            go.append(replace(entry, start_ns=at_ns))
+    going = [episode for episode in manifest.episodes if episode.start_ns >= at_ns]
+    return _with_episodes(manifest, tuple(stay), tuple(go), going)
 
 
-_Part = tuple[tuple["RecordingEntry", ...], tuple["Episode", ...]]
-
-
-def _parts(manifest: Manifest, moved: set[str], at_ns: int | None) -> tuple[_Part, _Part]:
-    """What stays and what goes."""
-    if at_ns is None:
-        stay = tuple(entry for entry in manifest.recordings if entry.hash not in moved)
-        go = tuple(entry for entry in manifest.recordings if entry.hash in moved)
-        going = [episode for episode in manifest.episodes if episode.recording in moved]
-    else:
-        stay = tuple(
-            replace(entry, end_ns=at_ns) if entry.hash in moved else entry
-            for entry in manifest.recordings
-            if (start := _start(entry)) is None or start < at_ns
-        )
-        go = tuple(
-            replace(entry, start_ns=at_ns if (_start(entry) or 0) < at_ns else entry.start_ns)
-            for entry in manifest.recordings
-            if entry.hash in moved
-        )
-        going = [episode for episode in manifest.episodes if episode.start_ns >= at_ns]
+def _with_episodes(
+    manifest: Manifest,
+    stay: tuple[RecordingEntry, ...],
+    go: tuple[RecordingEntry, ...],
+    going: Sequence[Episode],
+) -> tuple[_Part, _Part]:
     gone = {episode.id for episode in going}
     staying = tuple(episode for episode in manifest.episodes if episode.id not in gone)
     return (stay, staying), (go, tuple(going))
-
-
-def _start(entry: RecordingEntry) -> int | None:
-    starts = [s.stream.start_ns for s in entry.streams if s.stream.start_ns is not None]
-    return max(min(starts), entry.start_ns or min(starts)) if starts else None
-
-
-def _end(entry: RecordingEntry) -> int | None:
-    ends = [s.stream.end_ns for s in entry.streams if s.stream.end_ns is not None]
-    return min(max(ends), entry.end_ns or max(ends)) if ends else None

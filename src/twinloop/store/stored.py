@@ -199,16 +199,13 @@ class StoredSession(Recording):
             for segment in part.entry.stream.segments
         ]
         counts = [None if _is_cut(part) else part.entry.stream.count for part in parts]
+        extents = [e for part in parts if (e := _extent(part.recording, part.entry.stream))]
         return replace(
             first,
             name=name,
             count=None if None in counts else sum(count or 0 for count in counts),
-            start_ns=min(
-                (p.entry.stream.start_ns for p in parts if p.entry.stream.start_ns is not None), default=None
-            ),
-            end_ns=max(
-                (p.entry.stream.end_ns for p in parts if p.entry.stream.end_ns is not None), default=None
-            ),
+            start_ns=min((start for start, _ in extents), default=None),
+            end_ns=max((end for _, end in extents), default=None),
             segments=tuple(segments),
         )
 
@@ -286,11 +283,22 @@ def _merge(manifest: Manifest) -> dict[str, list[_Part]]:
             before = parts.setdefault(name, [])
             if before and not _follows(before, recording, entry):
                 continue
-            count = sum(len(part.entry.stream.segments) for part in before)
-            before.append(_Part(recording, entry, count))
-    for name, found in parts.items():
-        parts[name] = sorted(found, key=lambda part: part.entry.stream.start_ns or 0)
-    return parts
+            before.append(_Part(recording, entry))
+    return {name: _in_time(found) for name, found in parts.items()}
+
+
+def _in_time(parts: list[_Part]) -> list[_Part]:
+    """The parts of one stream in the order of time, each with the number of segments before it."""
+    ordered, segments = [], 0
+    for part in sorted(parts, key=_first_time):
+        ordered.append(replace(part, segments_before=segments))
+        segments += len(part.entry.stream.segments)
+    return ordered
+
+
+def _first_time(part: _Part) -> int:
+    extent = _extent(part.recording, part.entry.stream)
+    return extent[0] if extent else part.entry.stream.start_ns or 0
 
 
 def _follows(before: list[_Part], recording: RecordingEntry, entry: StreamEntry) -> bool:
