@@ -69,7 +69,10 @@ def test_one_episode_of_a_session(store):
         (("--dry-run", "--clock", "camera:front"), UnknownNameError, "observation.images.wrist"),
         (("--dry-run", "--align", "future"), UsageError, "latest, nearest, interp"),
         (("--dry-run", "--codec", "vp9"), UnknownNameError, "h264"),
-        (("--dry-run", "--clock", "fixed", "--fps", "0"), UsageError, "at least 1"),
+        (("--dry-run", "--clock", "fixed", "--fps", "0"), UsageError, "from 1 to"),
+        (("--dry-run", "--clock", "fixed", "--fps", "1000000000"), UsageError, "from 1 to"),
+        (("--dry-run", "--max-age", "-1"), UsageError, "0 ms or more"),
+        (("--dry-run", "--max-age", "nan"), UsageError, "0 ms or more"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(store, words, error, said):

@@ -45,9 +45,12 @@ def lerobot(
     codec: Annotated[
         str | None, typer.Option("--codec", help="Of what is re-encoded: h264, hevc or av1.")
     ] = None,
-    gop: Annotated[int, typer.Option("--gop", min=1, help="Of what is re-encoded: images to a keyframe.")] = 2,
+    gop: Annotated[
+        int, typer.Option("--gop", min=1, max=10_000, help="Of what is re-encoded: images to a keyframe.")
+    ] = 2,
     crf: Annotated[
-        int | None, typer.Option("--crf", help="Of what is re-encoded: quality; lower is better.")
+        int | None,
+        typer.Option("--crf", min=0, max=63, help="Of what is re-encoded: quality; lower is better."),
     ] = None,
     no_lead: Annotated[
         bool,

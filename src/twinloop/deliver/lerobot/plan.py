@@ -25,6 +25,9 @@ from twinloop.deliver.rows import (
     mean_interval_ns,
 )
 
+#: Far beyond any camera or controller; a slip of the keyboard must not fill memory with rows.
+MOST_ROWS_PER_SECOND = 10_000
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -216,10 +219,10 @@ def rows_per_second(planners: list[SessionPlanner], options: ExportOptions) -> i
                 fix="name another camera, or use --clock fixed --fps N",
             )
         fps = round(float(np.median(rates)))
-    if fps < 1:
+    if not 1 <= fps <= MOST_ROWS_PER_SECOND:
         raise UsageError(
             f"{fps} rows a second",
-            expected="a whole number of at least 1",
+            expected=f"a whole number from 1 to {MOST_ROWS_PER_SECOND}",
             fix="give the rate: --fps N",
         )
     return fps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from twinloop.core.errors import UsageError
 from twinloop.core.kinds import Kind
 from twinloop.core.session import SessionFacts
 from twinloop.deliver.align import Align
@@ -105,6 +106,12 @@ class ExportOptions:
     crf: int | None = None
     task: str | None = None
     include_excluded: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_age_ms is not None and not self.max_age_ms >= 0:
+            raise UsageError(
+                f"no sample is younger than {self.max_age_ms:g} ms", expected="--max-age of 0 ms or more"
+            )
 
     @property
     def max_age_ns(self) -> float:
