@@ -31,8 +31,8 @@ samples are missing (0.9 % of this stream's in the episode)`.
 
 ## Repair
 
-Exclude the episode or cut it at the gap (`twinloop export` does so by default). Look for the reason: a full
-queue, a saturated USB or network link, a recorder that could not write as fast.
+Exclude the episode or cut it at the gap (`twinloop export` does so at gaps of the camera that is its clock).
+Look for the reason: a full queue, a saturated USB or network link, a recorder that could not write as fast.
 
 ## Tuning
 
