@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from twinloop.cli.options import stored_session
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -91,9 +93,7 @@ def _run(
             return check_recording(
                 recording, mapping=given, select=select, ignore=ignore, profile=profile, progress=progress
             )
-    from twinloop.store.store import Store
-
-    with Store.find(store).session(what) as stored, _Progress() as progress:
+    with stored_session(what, store) as stored, _Progress() as progress:
         return check_recording(
             stored,
             mapping=given or stored.mapping,

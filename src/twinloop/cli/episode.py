@@ -65,7 +65,7 @@ def ls(
     else:
         typer.echo("no episode")
     where = f"{short(rows[0].session)}/{rows[0].number}" if rows else "ID"
-    say_next(f"twinloop episode set {where} --exclude REASON", as_json=as_json)
+    say_next(f"twinloop episode set {where} --exclude REASON", as_json=as_json, store=store)
 
 
 def set_facts(
@@ -102,7 +102,10 @@ def set_facts(
         include=include,
     )
     typer.echo(f"{len(entries)} episode{'s' * (len(entries) != 1)} changed")
-    say_next(f"twinloop episode undo {entries[0].command} takes it back" if entries else "twinloop episode ls")
+    say_next(
+        f"twinloop episode undo {entries[0].command} takes it back" if entries else "twinloop episode ls",
+        store=store,
+    )
 
 
 def undo(
@@ -132,4 +135,4 @@ def undo(
     typer.echo(
         f"taken back: {', '.join(sorted(changes)) or 'an undo'} of {len(told)} episode{'s' * (len(told) != 1)}"
     )
-    say_next(f"twinloop episode undo {undone[0].command} brings it back")
+    say_next(f"twinloop episode undo {undone[0].command} brings it back", store=store)

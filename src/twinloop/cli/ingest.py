@@ -14,6 +14,7 @@ from twinloop.cli.options import (
     StoreOption,
     console,
     megabytes,
+    one_line,
     plain_table,
     print_json,
     say_next,
@@ -57,7 +58,9 @@ def ingest(
     raw: Annotated[str, typer.Option("--raw", help="copy, or reference (hash and place only).")] = "copy",
     images: Annotated[str, typer.Option("--images", help="Raw pictures: lossless, or h264.")] = "lossless",
     meta: Annotated[list[str] | None, typer.Option("--meta", metavar="K=V", help="Repeatable.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Processes; default: one a core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes; default: one a core.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
     format: FormatOption = "text",
     json: JsonOption = False,
@@ -94,7 +97,7 @@ def ingest(
         print_json(outcomes)
     else:
         _summarise(outcomes)
-    say_next(_next(outcomes, dry_run), as_json=as_json)
+    say_next(_next(outcomes, dry_run), as_json=as_json, store=store)
     if code := max((outcome.exit_code for outcome in outcomes), default=0):
         raise typer.Exit(code)
 
@@ -161,8 +164,7 @@ def _take_in(
 
 
 def _line(outcome: Outcome) -> str:
-    name = Path(outcome.path).name
-    said = f"{outcome.status.value:<11} {name}"
+    said = f"{outcome.status.value:<11} {one_line(Path(outcome.path).name)}"
     if outcome.session:
         said += f"  session {short(outcome.session)}, {_count(outcome.episodes, 'episode')}"
     bad = [severity for severity in ("error", "warning") if outcome.findings.get(severity)]
@@ -175,7 +177,7 @@ def _line(outcome: Outcome) -> str:
     if outcome.message:
         said += f"\n  {outcome.message}"
     for new in outcome.new:
-        said += f"\n  new in the registry: {new}"
+        said += f"\n  new in the registry: {one_line(new)}"
     return said
 
 

@@ -73,4 +73,8 @@ def ls(
         console().print(table)
     else:
         typer.echo("no session")
-    say_next(f"twinloop show {short(rows[-1].id)}" if rows else "twinloop ingest PATH...", as_json=as_json)
+    say_next(
+        f"twinloop show {short(rows[-1].id)}" if rows else "twinloop ingest PATH...",
+        as_json=as_json,
+        store=store,
+    )

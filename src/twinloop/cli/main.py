@@ -54,7 +54,8 @@ for _verb in VERBS:
 def main() -> None:
     """Run the command; errors go to stderr without a traceback, with their exit code.
 
-    Whatever is not a `TwinloopError` is our bug and ends with 4; TWINLOOP_DEBUG=1 shows its traceback.
+    What the system refuses ends with 3. Whatever else is not a `TwinloopError` is our bug and ends with 4.
+    TWINLOOP_DEBUG=1 shows the traceback.
     """
     try:
         app()
@@ -63,6 +64,16 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os._exit(0)  # whoever read the output has enough; Python would complain on closing it
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # typer made it a 1, which means findings
+            os._exit(0)
+        raise
+    except OSError as error:
+        if os.environ.get("TWINLOOP_DEBUG"):
+            raise
+        where = f"\n  where:    {error.filename}" if error.filename else ""
+        typer.echo(f"error: the system refuses: {error.strerror or error}{where}", err=True)
+        sys.exit(3)
     except Exception as error:
         if os.environ.get("TWINLOOP_DEBUG"):
             raise

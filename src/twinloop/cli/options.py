@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twinloop.formats.reader import ReadOptions
+    from twinloop.store.stored import StoredSession
 
 StoreOption = Annotated[
     Path | None,
@@ -41,29 +44,71 @@ def print_json(data: Any) -> None:
     typer.echo(json.dumps(msgspec.to_builtins(data), indent=1))
 
 
-def say_next(command: str, *, as_json: bool = False) -> None:
-    """Name the next sensible command; on standard error where standard output is JSON."""
+#: Verbs that look into a store.
+_OF_STORE = re.compile(r"\btwinloop (?:ls|show|report|ingest|(?:store|session|episode|export) \w+)")
+
+
+def say_next(command: str, *, as_json: bool = False, store: Path | None = None) -> None:
+    """Name the next sensible command; on standard error where standard output is JSON.
+
+    Where the store was named by an option, the next command names it too.
+    """
+    if store:
+        command = _OF_STORE.sub(lambda verb: f"{verb[0]} --store {quote(str(store))}", command)
     typer.echo(f"next: {command}", err=as_json)
+
+
+def one_line(text: str) -> str:
+    """A text with its line breaks and other unprintable characters escaped, so that it keeps to its place."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text
+    )
 
 
 def console() -> Console:
     """A console on standard output; as wide as it needs when that is no terminal."""
     from rich.console import Console
 
-    made = Console(highlight=False)
+    made = Console(highlight=False, markup=False)
     if not made.is_terminal:
         made.width = 10_000
     return made
 
 
 def plain_table(*columns: str) -> Table:
-    """A table without frames; columns named ``>x`` are aligned to the right."""
+    """A table without frames; columns named ``>x`` are aligned to the right. Cells keep to one line."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    class OneLineCells(Table):
+        def add_row(self, *cells: Any, **style: Any) -> None:
+            super().add_row(*(one_line(cell) if isinstance(cell, str) else cell for cell in cells), **style)
+
+    table = OneLineCells(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
     return table
+
+
+def stored_session(what: str, store: Path | None) -> StoredSession:
+    """The session that a word means which is no path.
+
+    Raises:
+        UnreadableError: there is no store to look into either.
+        TwinloopError: the store does not open, or has no such session.
+    """
+    from twinloop.core.errors import StoreError, UnreadableError
+    from twinloop.store.store import Store
+
+    try:
+        opened = Store.find(store)
+    except StoreError as error:
+        if store:
+            raise
+        raise UnreadableError(
+            f"{what!r} is no file or folder here, and no session: {error.what}",
+            expected="a path, or the id of a session together with --store DIR",
+        ) from error
+    return opened.session(what)
 
 
 def read_options(types: Path | None, mapping: Path | None) -> ReadOptions:

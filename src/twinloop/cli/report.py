@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from twinloop.cli.options import StoreOption, megabytes, progress, read_options, say_next
+from twinloop.cli.options import StoreOption, megabytes, progress, read_options, say_next, stored_session
 
 
 def register(app: typer.Typer) -> None:
@@ -30,11 +30,12 @@ def report(
     from twinloop.core.errors import UsageError
 
     page = _of_path(Path(what), mapping, types) if _is_path(what) else _of_session(what, store)
+    written = page.encode("utf-8", "replace")  # names of files need not be UTF-8
     try:
-        out.write_text(page, encoding="utf-8")
+        out.write_bytes(written)
     except OSError as error:
         raise UsageError(f"the page cannot be written: {error.strerror}", where=str(out)) from error
-    typer.echo(f"{out}: {megabytes(len(page.encode()))}")
+    typer.echo(f"{out}: {megabytes(len(written))}")
     say_next(f"open {out} in a browser")
 
 
@@ -69,9 +70,8 @@ def _of_path(path: Path, mapping_file: Path | None, types: Path | None) -> str:
 
 def _of_session(id: str, store: Path | None) -> str:
     from twinloop.checks.render.html import render_html
-    from twinloop.store.store import Store
 
-    with Store.find(store).session(id) as stored:
+    with stored_session(id, store) as stored:
         return render_html(
             stored,
             stored.report,

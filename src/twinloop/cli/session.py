@@ -33,7 +33,7 @@ def join(
     typer.echo(
         f"session {short(joined.session)}: {len(joined.recordings)} recordings, {len(joined.episodes)} episodes"
     )
-    say_next(f"twinloop show {short(joined.session)}")
+    say_next(f"twinloop show {short(joined.session)}", store=store)
 
 
 def split(
@@ -62,7 +62,7 @@ def split(
     typer.echo(
         f"session {short(made.session)}: {len(made.recordings)} recordings, {len(made.episodes)} episodes"
     )
-    say_next(f"twinloop show {short(made.session)}")
+    say_next(f"twinloop show {short(made.session)}", store=store)
 
 
 def _time_ns(text: str, streams: object) -> int:

@@ -50,7 +50,7 @@ def show(
             print_json(_facts(session))
         else:
             _print(session, number)
-        say_next(f"twinloop report {short(session.session.id)} -o report.html", as_json=as_json)
+        say_next(f"twinloop report {short(session.session.id)} -o report.html", as_json=as_json, store=store)
 
 
 def _facts(session: StoredSession) -> dict[str, Any]:

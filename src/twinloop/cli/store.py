@@ -57,7 +57,7 @@ def fsck(
     else:
         typer.echo("the store is whole")
     stale = any(trouble.harm.value == "stale" for trouble in found)
-    say_next("twinloop store rebuild" if stale else "twinloop ls", as_json=as_json)
+    say_next("twinloop store rebuild" if stale else "twinloop ls", as_json=as_json, store=store)
     if found:
         raise typer.Exit(1)
 
@@ -71,4 +71,4 @@ def rebuild(store: StoreOption = None) -> None:
     opened.catalog.rebuild()
     sessions, episodes = list_sessions(opened.catalog), list_episodes(opened.catalog)
     typer.echo(f"catalog made anew: {len(sessions)} sessions, {len(episodes)} episodes")
-    say_next("twinloop ls")
+    say_next("twinloop ls", store=store)

@@ -72,11 +72,13 @@ def read_head(path: Path) -> bytes:
     """The first bytes of a file, none for a folder.
 
     Raises:
-        UnreadableError: the path is missing, or the system refuses to read it.
+        UnreadableError: the path is missing, a pipe or a device, or the system refuses to read it.
     """
     try:
         if path.is_dir():
             return b""
+        if path.exists() and not path.is_file():
+            raise UnreadableError("it is neither a file nor a folder", where=str(path))
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
     except FileNotFoundError:

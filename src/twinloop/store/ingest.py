@@ -162,6 +162,7 @@ class _Intake:
             format=recording.format,
             bytes=raw.size,
             episodes=len(entry.episodes),
+            findings=self._count(self.store, manifest, entry),
             lost=lost,
             quarantine=quarantine_id(raw.hash, self.path) if lost else None,
             message=message,

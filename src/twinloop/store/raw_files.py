@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import UnreadableError
+from twinloop.core.errors import UnreadableError, UsageError
 from twinloop.store.blobs import ChangedError, SourceFile, hash_file, keep_blob, recording_hash
 
 if TYPE_CHECKING:
@@ -62,8 +62,12 @@ def hash_files(path: Path, files: Sequence[Path], meter: Meter) -> RawFiles:
 
     Raises:
         UnreadableError: a file may not be read.
+        UsageError: a name is not UTF-8, so that no manifest can hold it.
     """
     paths = sorted({file.absolute() for file in files or [path]})
+    for file in paths:
+        if any("\ud800" <= sign <= "\udfff" for sign in str(file)):
+            raise UsageError("the name of a file is not UTF-8", where=ascii(str(file)), fix="rename it")
     root = path.absolute() if path.is_dir() else paths[0].parent
     if any(not file.is_relative_to(root) for file in paths):
         root = Path(os.path.commonpath([file.parent for file in paths]))
