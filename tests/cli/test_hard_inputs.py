@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from twinloop.cli.main import app
-from twinloop.core.errors import UnreadableError
+from twinloop.core.errors import TwinloopError, UnreadableError
 from twinloop.store.store import Store
 
 COMMAND = [sys.executable, "-c", "from twinloop.cli.main import main; main()"]
@@ -83,6 +83,12 @@ def test_content_that_is_present_keeps_its_findings(tmp_path: Path, store: Path)
     first, again = (json.loads(run("ingest", str(path), "--store", str(store), "--json")) for _ in range(2))
     assert first[0]["findings"].get("error")
     assert again[0]["findings"] == first[0]["findings"]
+
+
+def test_a_session_that_is_not_there_is_said_before_anything_is_read(tmp_path: Path, store: Path) -> None:
+    path = write_table(tmp_path / "t.csv")
+    with pytest.raises(TwinloopError, match="no session 'nope'"):
+        run("ingest", str(path), "--store", str(store), "--session", "nope", "--dry-run")
 
 
 def test_a_reader_that_stops_early_is_no_finding() -> None:

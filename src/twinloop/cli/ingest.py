@@ -71,11 +71,14 @@ def ingest(
     same facts as the options. Exit codes: 0 all stored; 2 usage; 3 something unreadable or in quarantine.
     """
     from twinloop.core.session import SessionFacts
+    from twinloop.store.queries import resolve_session
     from twinloop.store.sources import IngestOptions, find_recordings, parse_outcome
     from twinloop.store.store import Store
 
     as_json = wants_json(format, json)
     opened = Store.find(store)
+    if session:
+        resolve_session(opened.catalog, session)  # so that a wrong id is said once, before anything is read
     options = IngestOptions(
         facts=SessionFacts(task, operator, site, robot, rig, consent, _meta(meta or [])),
         outcome=parse_outcome(outcome),
