@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -52,7 +53,7 @@ def run_all(
     workers = min(workers or os.cpu_count() or 1, len(items))
     if workers <= 1:
         for position, item in enumerate(items):
-            yield position, function(item, lambda what, done, at=position: watch(at, what, done))  # type: ignore[misc]
+            yield position, _try(function, item, partial(watch, position))
         return
     yield from _Pool(function, items, workers, watch).results()
 
@@ -139,8 +140,12 @@ def _work(pipe: Connection, function: Callable[[Item, Report], Result]) -> None:
             item = pipe.recv()
         except EOFError:
             return
-        try:
-            result: Result | Crash = function(item, lambda what, done: pipe.send(("progress", what, done)))
-        except Exception as error:
-            result = Crash(f"{type(error).__name__}: {error}")
+        result = _try(function, item, lambda what, done: pipe.send(("progress", what, done)))
         pipe.send(("result", result))
+
+
+def _try(function: Callable[[Item, Report], Result], item: Item, report: Report) -> Result | Crash:
+    try:
+        return function(item, report)
+    except Exception as error:
+        return Crash(f"{type(error).__name__}: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -76,6 +77,7 @@ def read_head(path: Path) -> bytes:
     """
     try:
         if path.is_dir():
+            os.scandir(path).close()  # what may not be listed is refused here
             return b""
         if path.exists() and not path.is_file():
             raise UnreadableError("it is neither a file nor a folder", where=str(path))

@@ -336,7 +336,7 @@ class Catalog:
     def _read_registry(self, connection: Connection) -> None:
         known = {(row.noun, row.id): row.revision for row in connection.execute(sa.select(tables.facts))}
         for noun in NOUNS:
-            for fact in self._registry.all(noun):
+            for fact in self._registry.all(noun, self.problems):
                 if known.get((noun, fact.id)) == fact.revision:
                     continue
                 connection.execute(

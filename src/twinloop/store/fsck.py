@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import TwinloopError
+from twinloop.core.errors import TwinloopError, UnreadableError
 from twinloop.store.blobs import blob_key, hash_file
 from twinloop.store.liveness import State, session_state
 from twinloop.store.manifest import SESSIONS, Artefact
@@ -51,6 +52,7 @@ def check_store(
     examiner = _Examiner(store, quick, progress or (lambda _: None))
     for session in store.manifests.sessions():
         yield from examiner.session(session)
+    yield from examiner.strays()
     yield from examiner.blobs()
     yield from examiner.people()
     for path in leftovers(store.root):
@@ -98,6 +100,11 @@ class _Examiner:
                 why = "no manifest names it" if numbers else "the session has no manifest"
                 yield Trouble(Harm.LEFTOVER, key, why, _HARMLESS)
 
+    def strays(self) -> Iterator[Trouble]:
+        """What lies among the sessions and is none."""
+        for name in sorted(set(self.store.objects.children(SESSIONS)) - set(self.store.manifests.sessions())):
+            yield Trouble(Harm.LEFTOVER, f"{SESSIONS}/{name}", "no session has such an id", _HARMLESS)
+
     def _holds(self, manifest: Manifest) -> Iterator[Trouble]:
         if session_state(manifest, self.store.manifests.latest) is State.PENDING:
             yield Trouble(
@@ -121,12 +128,19 @@ class _Examiner:
         size = self.store.objects.size(artefact.key)
         if size != artefact.size:
             yield Trouble(Harm.DAMAGE, artefact.key, f"{size} bytes instead of {artefact.size}", fix)
-        elif not self.quick and hash_file(self.store.objects.path(artefact.key)) != artefact.sha256:
-            yield Trouble(Harm.DAMAGE, artefact.key, "its content changed (SHA-256 differs)", fix)
+        elif wrong := self._differs(self.store.objects.path(artefact.key), artefact.sha256):
+            yield Trouble(Harm.DAMAGE, artefact.key, wrong, fix)
+
+    def _differs(self, path: Path, sha256: str) -> str | None:
+        """What is wrong with a file's content, or None."""
+        if self.quick:
+            return None
+        try:
+            return None if hash_file(path) == sha256 else "its content changed (SHA-256 differs)"
+        except UnreadableError as error:
+            return error.what
 
     def _raw(self, file: SourceFile) -> Iterator[Trouble]:
-        from pathlib import Path
-
         if file.copied:
             if not self.store.objects.exists(blob_key(file.sha256)):
                 yield Trouble(
@@ -139,9 +153,12 @@ class _Examiner:
         path = Path(file.url)
         if not path.is_file():
             yield Trouble(Harm.DAMAGE, file.url, "the referenced raw file is gone", "put it back where it was")
-        elif path.stat().st_size != file.size or (not self.quick and hash_file(path) != file.sha256):
+        elif path.stat().st_size != file.size or self._differs(path, file.sha256):
             yield Trouble(
-                Harm.DAMAGE, file.url, "the referenced raw file changed", "restore it as it was taken in"
+                Harm.DAMAGE,
+                file.url,
+                "the referenced raw file changed, or cannot be read",
+                "restore it as it was taken in",
             )
 
     def blobs(self) -> Iterator[Trouble]:
@@ -153,9 +170,8 @@ class _Examiner:
         for key in self.store.objects.walk("blobs"):
             self.progress(key)
             sha256 = key.rpartition("/")[2]
-            if not self.quick and hash_file(self.store.objects.path(key)) != sha256:
-                fix = "restore it from a mirror, or put the original file there"
-                yield Trouble(Harm.DAMAGE, key, "its content changed: it is not what its name says", fix)
+            if wrong := self._differs(self.store.objects.path(key), sha256):
+                yield Trouble(Harm.DAMAGE, key, wrong, "restore it from a mirror, or put the original there")
             elif sha256 not in self.wanted_blobs:
                 yield Trouble(Harm.LEFTOVER, key, "no session and no quarantine knows it", _HARMLESS)
 
@@ -169,15 +185,13 @@ class _Examiner:
                     f"a torn line of {torn.size} bytes at byte {torn.where.byte}",
                     "say it again (see `twinloop episode ls`); the other lines hold",
                 )
+        damaged: list[TwinloopError] = []
         for noun in NOUNS:
-            try:
-                self.store.registry.all(noun)
-            except TwinloopError as error:
-                yield Trouble(Harm.DAMAGE, str(error.where), error.what, "restore it from a mirror")
+            self.store.registry.all(noun, damaged)
+        for error in damaged:
+            yield Trouble(Harm.DAMAGE, str(error.where), error.what, "restore it from a mirror")
         for id in self.store.objects.children(QUARANTINE):
             try:
-                self.store.quarantine.last(id)
-            except (TwinloopError, ValueError) as error:
-                yield Trouble(
-                    Harm.DAMAGE, f"{QUARANTINE}/{id}", f"the reason does not parse: {error}", "take it in again"
-                )
+                self.store.quarantine.read(id)
+            except TwinloopError as error:
+                yield Trouble(Harm.DAMAGE, str(error.where), error.what, "take it in again")

@@ -7,7 +7,6 @@ A process that dies anywhere before leaves the store as it was, and the same com
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from twinloop.engine.progress import Meter, no_report
 from twinloop.store.claims import claim
 from twinloop.store.commit import commit_recording, follow, register_facts
 from twinloop.store.making import Making, read_options
+from twinloop.store.objects import NO_ROOM, write_refused
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.publish import choose_tag, publish, remove_orphans
 from twinloop.store.quarantine import lost_parts, quarantine_id
@@ -54,16 +54,18 @@ def ingest(
     Taking in the same content again, or in two processes at once, makes one recording.
     """
     path = path.absolute()
-    clean(store.root)
     try:
+        clean(store.root)
         options = options_for(path, options or IngestOptions())
         check_paths(options)
         return _Intake(store, path, options, Meter(report)).run(dry_run)
     except TwinloopError as error:
         return Outcome(str(path), Status.FAILED, message=str(error), exit_code=error.exit_code)
     except OSError as error:
-        place = error.filename or path
-        message = f"the system refused: {error.strerror}\n  where:    {place}"
+        if error.errno in NO_ROOM:
+            message = str(write_refused(error, store.root))
+        else:
+            message = f"the system refused: {error.strerror}\n  where:    {error.filename or path}"
         return Outcome(str(path), Status.FAILED, message=message, exit_code=3)
 
 
@@ -81,7 +83,7 @@ class _Intake:
     def run(self, dry_run: bool) -> Outcome:
         from twinloop.formats.reader import open_recording
 
-        if not os.path.lexists(self.path):
+        if not self.path.exists():
             raise UnreadableError("there is no such file or folder", where=str(self.path))
         try:
             recording = open_recording(self.path, read_options(self.options))
@@ -148,6 +150,8 @@ class _Intake:
         assert manifest
         entry = manifest.recording(raw.hash)
         assert entry
+        if not lost_parts(entry.notes):
+            self.store.quarantine.resolve(quarantine_id(None, self.path), sessions[0])
         message = f"already in session {', '.join(sessions)}"
         message += self._hold_better(raw, sessions, entry)
         wanted = self.options.session
@@ -207,7 +211,8 @@ class _Intake:
         if lost:
             self.refusal.parts(recording, raw, manifest.session, lost)
         else:
-            store.quarantine.resolve(quarantine_id(raw.hash, self.path), manifest.session)
+            for id in (quarantine_id(raw.hash, self.path), quarantine_id(None, self.path)):
+                store.quarantine.resolve(id, manifest.session)
         with suppress(StoreError):  # the manifest is what counts; the catalog catches up when it is next opened
             store.catalog.sync()
         return Outcome(

@@ -14,6 +14,7 @@ import msgspec
 
 from twinloop.core.clock import ClockModel
 from twinloop.core.errors import StoreError
+from twinloop.core.ids import is_ulid
 from twinloop.core.mapping import Mapping as FeatureMapping
 from twinloop.core.recording import Attachment, ReadNote
 from twinloop.core.session import Episode, SessionFacts
@@ -192,7 +193,7 @@ class Manifests:
 
     def sessions(self) -> list[str]:
         """Ids of all sessions that have a folder, whether or not a manifest is in it."""
-        return self._objects.children(SESSIONS)
+        return [name for name in self._objects.children(SESSIONS) if is_ulid(name)]
 
     def get(self, session: str, revision: int) -> Manifest:
         """One revision.

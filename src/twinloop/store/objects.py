@@ -150,10 +150,10 @@ class LocalObjects:
                 yield str(Path(folder, name).relative_to(self.root))
 
     def children(self, prefix: str) -> list[str]:
-        """The names directly below the folder `prefix`, sorted."""
+        """The names directly below the folder `prefix`, sorted; none below a file."""
         try:
             return sorted(entry.name for entry in os.scandir(self.root / prefix))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def append(self, key: str, data: bytes) -> None:
@@ -169,10 +169,14 @@ class LocalObjects:
                 size = os.fstat(descriptor).st_size
                 if size and os.pread(descriptor, 1, size - 1) != b"\n":
                     data = b"\n" + data
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                os.fsync(descriptor)
+                try:
+                    view = memoryview(data)
+                    while view:
+                        view = view[os.write(descriptor, view) :]
+                    os.fsync(descriptor)
+                except OSError:
+                    os.ftruncate(descriptor, size)  # half a line on a full disk is not worth keeping
+                    raise
             finally:
                 os.close(descriptor)
             if not size:
@@ -199,12 +203,20 @@ def reporting_system_errors(root: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StoreError(
-            f"the store could not be written: {error.strerror}",
-            where=error.filename if isinstance(error.filename, str) else str(root),
-            fix=_FIXES.get(error.errno or 0, "check the disk and run the same command again"),
-        ) from error
+        raise write_refused(error, root) from error
 
+
+def write_refused(error: OSError, root: Path) -> StoreError:
+    """What to tell of a write below `root` that the system refused."""
+    return StoreError(
+        f"the store could not be written: {os.strerror(error.errno) if error.errno else error}",
+        where=error.filename if isinstance(error.filename, str) else str(root),
+        fix=_FIXES.get(error.errno or 0, "check the disk and run the same command again"),
+    )
+
+
+#: Refusals that only a write can meet.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _FIXES = {
     errno.ENOSPC: "free some space and run the same command again; nothing was half-made",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from twinloop.core.errors import StoreError
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.store.blobs import SourceFile
 from twinloop.store.revisions import Revisions
@@ -93,12 +94,27 @@ class Quarantine:
             self.add(replace(known, what="read whole", notes=(), session=session, resolved=True))
 
     def last(self, id: str) -> Reason | None:
-        """The last reason of one content."""
+        """The last reason of one content; None if there is none that can be read."""
+        try:
+            return self.read(id)
+        except StoreError:
+            return None
+
+    def read(self, id: str) -> Reason | None:
+        """As `last`, for `fsck`.
+
+        Raises:
+            StoreError: it is there and damaged.
+        """
         attempts = self._attempts(id)
-        if number := attempts.latest():
-            return msgspec.json.decode(attempts.get(number), type=Reason)
-        key = f"{FOLDER}/{id}/reason.json"
-        return msgspec.json.decode(self._objects.get(key), type=Reason) if self._objects.exists(key) else None
+        number = attempts.latest()
+        key = attempts.key(number) if number else f"{FOLDER}/{id}/reason.json"
+        if not self._objects.exists(key):
+            return None
+        try:
+            return msgspec.json.decode(self._objects.get(key), type=Reason)
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"a reason does not parse: {error}", where=key) from None
 
     def all(self) -> list[Reason]:
         """The last reason of everything that is still in quarantine."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from twinloop.core.errors import StoreError, UnknownNameError, UsageError
+from twinloop.core.errors import StoreError, TwinloopError, UnknownNameError, UsageError
 from twinloop.store.objects import encode_name
 from twinloop.store.revisions import Revisions
 from twinloop.store.writer import now, writer_name
@@ -73,13 +73,22 @@ class RegistryOfFacts:
             raise UnknownNameError(noun[:-1], id, (fact.id for fact in self.all(noun)))
         return _decode(revisions.get(number), revisions.key(number))
 
-    def all(self, noun: str) -> list[Fact]:
-        """The last revision of every entry of `noun`."""
+    def all(self, noun: str, damaged: list[TwinloopError] | None = None) -> list[Fact]:
+        """The last revision of every entry of `noun`.
+
+        Raises:
+            StoreError: one is damaged; with a list `damaged`, it goes there and the others are given.
+        """
         found = []
         for name in self._objects.children(f"{FOLDER}/{noun}"):
             revisions = Revisions(self._objects, f"{FOLDER}/{noun}/{name}")
             if number := revisions.latest():
-                found.append(_decode(revisions.get(number), revisions.key(number)))
+                try:
+                    found.append(_decode(revisions.get(number), revisions.key(number)))
+                except TwinloopError as error:
+                    if damaged is None:
+                        raise
+                    damaged.append(error)
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -69,10 +70,10 @@ def find_recordings(paths: Sequence[Path]) -> Found:
     recordings: list[Path] = []
     passed_over: list[Path] = []
     for path in paths:
-        if not path.is_dir() or _is_known(path):
+        if _is_refused(path) or not path.is_dir() or _is_known(path):
             recordings.append(path)
             continue
-        inside = list(_search(path, passed_over))
+        inside = list(_search(path, passed_over, set()))
         if not inside:
             raise UsageError(
                 "the folder holds no recording of a known format",
@@ -83,21 +84,32 @@ def find_recordings(paths: Sequence[Path]) -> Found:
     return Found(tuple(dict.fromkeys(path.absolute() for path in recordings)), tuple(passed_over))
 
 
-def _search(folder: Path, passed_over: list[Path]) -> Iterator[Path]:
-    try:
-        children = sorted(folder.iterdir())
-    except OSError:
-        passed_over.append(folder)
-        return
-    for path in children:
+def _search(folder: Path, passed_over: list[Path], searched: set[str]) -> Iterator[Path]:
+    """The recordings below a folder. `searched`: folders that need no second search, by their true paths."""
+    searched.add(os.path.realpath(folder))
+    for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name in (SESSION_FILE, MAPPING_FILE):
             continue
-        if _is_known(path) or (path.is_file() and path.suffix.lower() in _RECORDING_SUFFIXES):
+        if _is_refused(path) or _is_known(path) or _is_meant(path):
             yield path
         elif path.is_dir():
-            yield from _search(path, passed_over)
+            if os.path.realpath(path) not in searched:
+                yield from _search(path, passed_over, searched)
         else:
             passed_over.append(path)
+
+
+def _is_meant(path: Path) -> bool:
+    return path.is_file() and path.suffix.lower() in _RECORDING_SUFFIXES
+
+
+def _is_refused(path: Path) -> bool:
+    """Whether the system does not let us look inside: taken for a recording, so that it is told."""
+    try:
+        needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
+        return path.exists() and not os.access(path, needed)
+    except PermissionError:  # the folder that it is in may not be entered
+        return True
 
 
 def _is_known(path: Path) -> bool:

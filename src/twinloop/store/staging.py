@@ -74,6 +74,8 @@ def leftovers(root: Path) -> list[Path]:
             if path.is_dir():
                 found.append(path)
             continue
+        except OSError:
+            continue  # another user's, or on a disk that is read only: not for this process to judge
         if try_lock(descriptor):
             found.append(path)
         os.close(descriptor)
@@ -84,10 +86,11 @@ def clean(root: Path) -> list[Path]:
     """Remove what dead processes left in staging; give what was removed. Live processes' work stays."""
     removed = []
     for path in leftovers(root):
-        if path.is_file():
-            path.unlink(missing_ok=True)
-        else:
-            with workspace(root, path.name):
-                pass
-        removed.append(path)
+        with suppress(PermissionError):
+            if path.is_file():
+                path.unlink(missing_ok=True)
+            else:
+                with workspace(root, path.name):
+                    pass
+            removed.append(path)
     return removed

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from twinloop.store.display_order import DisplayOrder
 
 _BUFFERED_BYTES = 64 << 20
+#: Three years. A clock that shows more counts from an epoch, and its zeros are times that were not set.
+_YOUNG_CLOCK_NS = 100_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,7 @@ class _StreamWriter:
         self._pack: PackWriter | None = None
         self._rows = 0
         self._span: tuple[int, int] | None = None
+        self._has_zero = False
 
     def append(self, batch: Batch) -> None:
         times = timeline_ns(self._stream, batch.columns)
@@ -190,10 +193,19 @@ class _StreamWriter:
         self.table.append(columns)
 
     def _extend(self, times: NDArray[np.int64]) -> None:
-        times = times[times != 0]
+        there = times != 0
+        self._has_zero = self._has_zero or not there.all()
+        times = times[there]
         if len(times):
             start, end = int(times.min()), int(times.max())
             self._span = (min(start, self._span[0]), max(end, self._span[1])) if self._span else (start, end)
+
+    def _extent(self) -> tuple[int, int] | tuple[None, None]:
+        """First and last time; zeros count only on clocks that began to count not long before."""
+        if self._has_zero and (self._span is None or self._span[0] < _YOUNG_CLOCK_NS):
+            start, end = self._span or (0, 0)
+            return min(start, 0), max(end, 0)
+        return self._span or (None, None)
 
     def _place(
         self, columns: pa.RecordBatch, payload: Payload, times: NDArray[np.int64]
@@ -216,12 +228,13 @@ class _StreamWriter:
 
     def close(self, stream: Stream) -> StreamEntry:
         self.table.close()
+        start_ns, end_ns = self._extent()
         entry = StreamEntry(
             replace(
                 stream,
                 count=self._rows,
-                start_ns=self._span[0] if self._span else None,
-                end_ns=self._span[1] if self._span else None,
+                start_ns=start_ns,
+                end_ns=end_ns,
             ),
             declared=stream.count,
             tables=tuple(self._layout.artefact(path) for path in self.table.paths),

@@ -34,9 +34,9 @@ def refuse_erased(objects: Objects, hash: str, name: str) -> None:
     key = f"{FOLDER}/{hash}.json"
     if not objects.exists(key):
         return
-    stone = msgspec.json.decode(objects.get(key), type=Tombstone)
-    raise ErasedError(
-        f"{name} was erased from this store and stays out",
-        where=f"sha256 {hash}",
-        expected=f"erased {stone.at} by {stone.by}: {stone.reason}",
-    )
+    try:
+        stone = msgspec.json.decode(objects.get(key), type=Tombstone)
+        how = f"erased {stone.at} by {stone.by}: {stone.reason}"
+    except msgspec.MsgspecError:
+        how = f"{key} says how, but does not parse any more"
+    raise ErasedError(f"{name} was erased from this store and stays out", where=f"sha256 {hash}", expected=how)
