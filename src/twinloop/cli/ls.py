@@ -57,7 +57,11 @@ def ls(
             "from",
         )
         for row in rows:
-            length = f"{(row.end_ns - row.start_ns) / 1e9:.1f} s" if row.start_ns and row.end_ns else ""
+            length = (
+                f"{(row.end_ns - row.start_ns) / 1e9:.1f} s"
+                if row.start_ns is not None and row.end_ns is not None
+                else ""
+            )
             table.add_row(
                 short(row.id),
                 (row.taken_at or "")[:16].replace("T", " "),

@@ -228,8 +228,8 @@ class Catalog:
     def _findings(self, manifest: Manifest, recording: RecordingEntry) -> tuple[Finding, ...]:
         try:
             return recording_report(self._objects, manifest, recording).findings
-        except (TwinloopError, ValueError, KeyError) as error:
-            self.problems.append(StoreError(f"a report cannot be read: {error}", where=manifest.session))
+        except TwinloopError as error:
+            self.problems.append(error)
             return ()
 
     def _episode_rows(self, connection: Connection, manifest: Manifest) -> list[dict[str, object]]:

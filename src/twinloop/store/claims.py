@@ -34,9 +34,15 @@ def claim(objects: Objects, hash: str, session: str, *, insist: bool = False) ->
     revisions = Revisions(objects, f"{FOLDER}/{hash[:2]}", f"{hash}-")
     while True:
         number = revisions.latest()
-        if number:
-            held = msgspec.json.decode(revisions.get(number), type=Claim).session
-            if held == session or not insist:
-                return held
+        if number and (held := _decode(revisions.get(number))) and (held == session or not insist):
+            return held
         if revisions.commit(number + 1, msgspec.json.encode(Claim(hash, session, now()))):
             return session
+
+
+def _decode(data: bytes) -> str | None:
+    """The session of a claim; None for one that is damaged, which binds nobody."""
+    try:
+        return msgspec.json.decode(data, type=Claim).session
+    except msgspec.MsgspecError:
+        return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError, TwinloopError, UnreadableError
 from twinloop.core.ids import new_ulid
+from twinloop.core.recording import Problem
 from twinloop.engine.progress import Meter, no_report
 from twinloop.store.claims import claim
 from twinloop.store.commit import commit_recording, follow, register_facts
@@ -79,6 +80,7 @@ class _Intake:
         self.meter = meter
         self.making = Making(store.objects, path, options, meter)
         self.refusal = Refusal(store, path, options.raw, meter)
+        self.raw: RawFiles | None = None
 
     def run(self, dry_run: bool) -> Outcome:
         from twinloop.formats.reader import open_recording
@@ -101,7 +103,7 @@ class _Intake:
             try:
                 return self._take_in(recording)
             except UnreadableError as error:
-                return self.refusal.whole(error)
+                return self.refusal.whole(error, self.raw)
             except (TwinloopError, OSError):
                 raise
             except Exception as error:
@@ -124,7 +126,7 @@ class _Intake:
 
     def _take_in(self, recording: Recording) -> Outcome:
         with self.meter.stage("hashing", 0.15):
-            raw = hash_files(self.path, recording.files, self.meter)
+            raw = self.raw = hash_files(self.path, recording.files, self.meter)
         for file in raw.files:
             refuse_erased(self.store.objects, file.sha256, file.name)
         refuse_erased(self.store.objects, raw.hash, self.path.name)
@@ -199,6 +201,10 @@ class _Intake:
         tag = choose_tag(store.objects, session, raw.hash)
         draft = self.making.make(recording, raw, Layout(staging, session, tag))
         (entry,), episodes = draft.recordings, draft.episodes
+        lost = lost_parts(entry.notes)
+        broken = lost or tuple(note for note in entry.notes if note.problem is Problem.TRUNCATED)
+        if broken and not any(held.stream.count for held in entry.streams):
+            raise UnreadableError(f"nothing of it could be read: {broken[0].message}", where=broken[0].where)
         try:
             publish(store.objects, staging, draft.artefacts())
             raw.check_unchanged()
@@ -207,7 +213,6 @@ class _Intake:
         except TwinloopError:
             remove_orphans(store.objects, store.manifests, session, raw.hash)
             raise
-        lost = lost_parts(entry.notes)
         if lost:
             self.refusal.parts(recording, raw, manifest.session, lost)
         else:
@@ -241,7 +246,7 @@ class _Intake:
     def _crashed(self, error: Exception, dry_run: bool) -> Outcome:
         if dry_run:
             return Outcome(str(self.path), Status.FAILED, message=crash_message(error), exit_code=4)
-        return self.refusal.crashed(error)
+        return self.refusal.crashed(error, self.raw)
 
 
 def ingest_at(

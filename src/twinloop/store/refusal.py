@@ -36,9 +36,11 @@ class Refusal:
         self.raw = raw
         self.meter = meter
 
-    def whole(self, error: UnreadableError) -> Outcome:
-        """Keep the bytes of what could not be read at all, with the reason."""
-        raw = self._hash_unreadable()
+    def whole(self, error: UnreadableError, raw: RawFiles | None = None) -> Outcome:
+        """Keep the bytes of what could not be read at all, with the reason. `raw`: its files, if hashed."""
+        raw = raw or self._hash_unreadable()
+        if raw and self.raw != "copy":
+            raw = raw.referenced()
         hash = raw.hash if raw and raw.size else None
         id = quarantine_id(hash, self.path)
         if raw and self.raw == "copy" and raw.size:
@@ -78,7 +80,7 @@ class Refusal:
         except UnreadableError:
             return None
         refuse_erased(self.store.objects, raw.hash, self.path.name)
-        return raw if self.raw == "copy" else raw.referenced()
+        return raw
 
     def parts(self, recording: Recording, raw: RawFiles, session: str, lost: tuple[ReadNote, ...]) -> None:
         parts = "1 part" if len(lost) == 1 else f"{len(lost)} parts"
@@ -95,11 +97,11 @@ class Refusal:
             )
         )
 
-    def crashed(self, error: Exception) -> Outcome:
+    def crashed(self, error: Exception, raw: RawFiles | None = None) -> Outcome:
         """A fault of ours: the file is kept in quarantine with the traceback, the others go on."""
         what = crash_message(error)
         trace = "".join(traceback.format_exception(error))
-        outcome = self.whole(UnreadableError(f"{what}\n{trace}", where=str(self.path)))
+        outcome = self.whole(UnreadableError(f"{what}\n{trace}", where=str(self.path)), raw)
         message = (
             f"{what}\n  where:    {self.path}\n  fix:      report it; the traceback is in {outcome.quarantine}"
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from twinloop.core.errors import StoreError
 from twinloop.core.finding import CheckReport, Finding, RuleNote
 
 if TYPE_CHECKING:
@@ -35,10 +36,18 @@ def recording_report(objects: Objects, manifest: Manifest, recording: RecordingE
     """What the checks said of one recording, its findings on the session's episode numbers.
 
     Findings on episodes, or spans, that a split took to another session are left out.
+
+    Raises:
+        StoreError: the report is missing or damaged.
     """
     if recording.report is None:
         return CheckReport(recording.name, manifest.session)
-    report = decode_report(objects.get(recording.report.key))
+    try:
+        report = decode_report(objects.get(recording.report.key))
+    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"a report is damaged: {error}", where=recording.report.key, fix="run `twinloop store fsck`"
+        ) from error
     numbers = {episode.id: episode.index for episode in manifest.episodes}
     findings = []
     for finding in report.findings:

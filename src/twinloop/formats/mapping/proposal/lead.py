@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _STEP_S = 0.01
 _REACH_S = 1.0
 _SMOOTH = 5
+#: Beyond anything that moves: flipped bits in a number, whose square would overflow.
+_LARGEST = 1e100
 _MOST_STEPS = 6000
 _BEYOND_NOISE = 5.0
 
@@ -71,7 +73,7 @@ def _motion(samples: FeatureSamples, grid: NDArray[np.float64]) -> NDArray[np.fl
     times = samples.times_ns[order].astype(np.float64)
     motion = np.zeros((len(grid) - 2 * _SMOOTH - 1, samples.values.shape[1]))
     for element, column in enumerate(samples.values[order].T):
-        finite = np.isfinite(column)
+        finite = np.abs(column) < _LARGEST  # not of NaN either
         if not finite.any():
             continue
         on_grid = np.interp(grid, times[finite], column[finite])
