@@ -40,6 +40,16 @@ def test_one_worker_runs_here():
     assert dict(run_all(lambda item, _: item + os.getpid(), [0], workers=4)) == {0: os.getpid()}
 
 
+def test_what_raises_here_stops_no_other():
+    results = dict(run_all(work, [1, 3, 4], workers=1))
+    assert (results[0], results[2]) == (1, 16)
+    assert results[1] == Crash("ValueError: three")
+
+
+def test_no_item_is_no_work():
+    assert list(run_all(work, [], workers=4)) == []
+
+
 def test_an_interrupt_ends_all_processes():
     results = run_all(sleep, range(4), workers=2)
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
