@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError, UnreadableError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from twinloop.store.blobs import SourceFile
-    from twinloop.store.manifest import Manifest
+    from twinloop.store.manifest import Manifest, RecordingEntry
     from twinloop.store.store import Store
 
 
@@ -41,7 +42,7 @@ class Trouble:
     fix: str
 
 
-_AGAIN = "take the recording in again; its raw bytes are "
+_MIRROR = "restore it from a mirror"
 _HARMLESS = "harmless; nothing points to it"
 
 
@@ -86,7 +87,7 @@ class _Examiner:
                 last = self.store.manifests.get(session, number)
             except TwinloopError as error:
                 yield Trouble(
-                    Harm.DAMAGE, key, error.what, "restore this file from a mirror; the others still hold"
+                    Harm.DAMAGE, key, error.what, f"{_MIRROR}, or delete it: what was before it holds then"
                 )
                 continue
             named |= {artefact.key for artefact in last.artefacts()}
@@ -114,22 +115,30 @@ class _Examiner:
                 "split again; this one counts nowhere",
             )
         for entry in manifest.recordings:
-            where = "in the store" if all(file.copied for file in entry.files) else "where they were"
+            again = self._again(entry)
             for artefact in entry.artefacts():
-                yield from self._artefact(artefact, _AGAIN + where)
+                yield from self._artefact(artefact, again)
             for file in entry.files:
-                yield from self._raw(file)
+                yield from self._raw(file, again)
 
-    def _artefact(self, artefact: Artefact, fix: str) -> Iterator[Trouble]:
+    def _again(self, entry: RecordingEntry) -> str:
+        """How to take a recording in again, which makes what is lost of it anew."""
+        if len(entry.files) > 1:
+            return f"take {entry.name} in again, from where it was"
+        (file,) = entry.files
+        blob = self.store.objects.path(blob_key(file.sha256))
+        return f"twinloop ingest {quote(file.url if Path(file.url).is_file() else str(blob))}"
+
+    def _artefact(self, artefact: Artefact, again: str) -> Iterator[Trouble]:
         self.progress(artefact.key)
         if not self.store.objects.exists(artefact.key):
-            yield Trouble(Harm.DAMAGE, artefact.key, "the file is missing", fix)
+            yield Trouble(Harm.DAMAGE, artefact.key, "the file is missing", again)
             return
         size = self.store.objects.size(artefact.key)
         if size != artefact.size:
-            yield Trouble(Harm.DAMAGE, artefact.key, f"{size} bytes instead of {artefact.size}", fix)
+            yield Trouble(Harm.DAMAGE, artefact.key, f"{size} bytes instead of {artefact.size}", again)
         elif wrong := self._differs(self.store.objects.path(artefact.key), artefact.sha256):
-            yield Trouble(Harm.DAMAGE, artefact.key, wrong, fix)
+            yield Trouble(Harm.DAMAGE, artefact.key, wrong, f"delete it, then: {again}")
 
     def _differs(self, path: Path, sha256: str) -> str | None:
         """What is wrong with a file's content, or None."""
@@ -140,14 +149,14 @@ class _Examiner:
         except UnreadableError as error:
             return error.what
 
-    def _raw(self, file: SourceFile) -> Iterator[Trouble]:
+    def _raw(self, file: SourceFile, again: str) -> Iterator[Trouble]:
         if file.copied:
             if not self.store.objects.exists(blob_key(file.sha256)):
                 yield Trouble(
                     Harm.DAMAGE,
                     blob_key(file.sha256),
                     f"the raw file {file.name} is missing",
-                    "restore it from a mirror",
+                    f"restore it from a mirror, or: {again}" if Path(file.url).is_file() else _MIRROR,
                 )
             return
         path = Path(file.url)
@@ -171,7 +180,7 @@ class _Examiner:
             self.progress(key)
             sha256 = key.rpartition("/")[2]
             if wrong := self._differs(self.store.objects.path(key), sha256):
-                yield Trouble(Harm.DAMAGE, key, wrong, "restore it from a mirror, or put the original there")
+                yield Trouble(Harm.DAMAGE, key, wrong, "delete it, then take the original in again")
             elif sha256 not in self.wanted_blobs:
                 yield Trouble(Harm.LEFTOVER, key, "no session and no quarantine knows it", _HARMLESS)
 
@@ -189,7 +198,7 @@ class _Examiner:
         for noun in NOUNS:
             self.store.registry.all(noun, damaged)
         for error in damaged:
-            yield Trouble(Harm.DAMAGE, str(error.where), error.what, "restore it from a mirror")
+            yield Trouble(Harm.DAMAGE, str(error.where), error.what, _MIRROR)
         for id in self.store.objects.children(QUARANTINE):
             try:
                 self.store.quarantine.read(id)

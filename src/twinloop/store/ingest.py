@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError, TwinloopError, UnreadableError
@@ -26,6 +27,7 @@ from twinloop.store.queries import resolve_session, sessions_with
 from twinloop.store.raw_files import RawFiles, hash_files
 from twinloop.store.raw_moves import is_better, point_to
 from twinloop.store.refusal import Refusal, crash_message
+from twinloop.store.repair import artefacts_lost, is_broken, renew, renewed, restore_raw
 from twinloop.store.sources import IngestOptions, check_paths, options_for
 from twinloop.store.staging import clean, workspace
 from twinloop.store.streams import Layout
@@ -136,6 +138,8 @@ class _Intake:
         with workspace(self.store.root, raw.hash) as staging:
             if present := self._present(recording, raw):
                 return present
+            if sessions := sessions_with(self.store.catalog, raw.hash):
+                return self._repair(recording, raw, sessions, staging)
             session = follow(
                 self.store.manifests,
                 claim(self.store.objects, raw.hash, wanted or new_ulid(), insist=wanted is not None),
@@ -143,7 +147,7 @@ class _Intake:
             return self._store(recording, raw, session, staging)
 
     def _present(self, recording: Recording, raw: RawFiles) -> Outcome | None:
-        """The outcome for content that the store has, if it has it."""
+        """The outcome for content that the store has, if it has it whole."""
         self.store.catalog.sync()
         sessions = sessions_with(self.store.catalog, raw.hash)
         if not sessions:
@@ -152,6 +156,8 @@ class _Intake:
         assert manifest
         entry = manifest.recording(raw.hash)
         assert entry
+        if is_broken(self.store.objects, entry):
+            return None
         if not lost_parts(entry.notes):
             self.store.quarantine.resolve(quarantine_id(None, self.path), sessions[0])
         message = f"already in session {', '.join(sessions)}"
@@ -189,6 +195,32 @@ class _Intake:
         return (
             "; its raw files are in the store now" if self.options.raw == "copy" else "; found in a new place"
         )
+
+    def _repair(self, recording: Recording, raw: RawFiles, sessions: list[str], staging: Path) -> Outcome:
+        """Make anew what the store has lost of a recording."""
+        store, session = self.store, sessions[0]
+        manifest = store.manifests.latest(session)
+        held = manifest and manifest.recording(raw.hash)
+        assert held
+        restore_raw(store.objects, held, raw, staging)
+        if artefacts_lost(store.objects, held):
+            remove_orphans(store.objects, store.manifests, session, raw.hash)
+            placed = raw if held.raw == "copy" else raw.referenced()
+            tag = choose_tag(store.objects, session, raw.hash)
+            (made,) = self.making.make(recording, placed, Layout(staging, session, tag)).recordings
+            kept = {artefact.key for artefact in held.artefacts()}
+            new = renewed(store.objects, held, made).artefacts()
+            publish(store.objects, staging, (artefact for artefact in new if artefact.key not in kept))
+            for each in sessions:
+                renew(store.manifests, store.objects, each, made)
+        outcome = self._present(recording, raw)
+        if outcome is None:
+            raise StoreError(
+                "what the store lost of this recording could not be made anew",
+                where=f"session {session}",
+                fix="run `twinloop store fsck`",
+            )
+        return replace(outcome, message=f"{outcome.message}; what was lost of it is made anew")
 
     def _store(self, recording: Recording, raw: RawFiles, session: str, staging: Path) -> Outcome:
         store = self.store
