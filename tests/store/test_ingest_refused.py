@@ -14,7 +14,7 @@ from twinloop.core.errors import StoreError
 from twinloop.store.fsck import Harm, check_store
 from twinloop.store.ingest import Status, ingest
 from twinloop.store.queries import list_sessions
-from twinloop.store.sources import find_recordings
+from twinloop.store.sources import IngestOptions, find_recordings
 from twinloop.store.store import Store
 from twinloop.testing.synthetic import SessionSpec, record_session
 
@@ -126,6 +126,20 @@ def test_what_fsck_may_not_read_is_told_and_the_rest_looked_at(shared):
     troubles = as_nobody(lambda: list(check_store(Store.open(shared.root))))
     keys = {trouble.key for trouble in troubles if trouble.harm is Harm.DAMAGE}
     assert keys == {path.relative_to(shared.root).as_posix() for path in (blob, flipped)}
+
+
+def test_referenced_files_behind_a_shut_folder_are_told(shared, open_folder):
+    own = own_store(open_folder)
+    takes = open_folder / "takes"
+    takes.mkdir()
+    take = small(takes / "a.mcap")
+    assert as_nobody(lambda: ingest(Store.create(own), take, IngestOptions(raw="reference"))).exit_code == 0
+    takes.chmod(0)
+    try:
+        (trouble,) = as_nobody(lambda: list(check_store(Store.open(own))))
+        assert (trouble.harm, trouble.key) == (Harm.DAMAGE, str(take))
+    finally:
+        takes.chmod(0o755)
 
 
 def test_pipes_and_links_to_nothing_end_at_once(store, tmp_path):

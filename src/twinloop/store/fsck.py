@@ -12,6 +12,7 @@ from twinloop.core.errors import TwinloopError, UnreadableError
 from twinloop.store.blobs import blob_key, hash_file
 from twinloop.store.liveness import State, session_state
 from twinloop.store.manifest import SESSIONS, Artefact
+from twinloop.store.places import is_there
 from twinloop.store.quarantine import FOLDER as QUARANTINE
 from twinloop.store.registry import NOUNS
 from twinloop.store.staging import leftovers
@@ -127,7 +128,7 @@ class _Examiner:
             return f"take {entry.name} in again, from where it was"
         (file,) = entry.files
         blob = self.store.objects.path(blob_key(file.sha256))
-        return f"twinloop ingest {quote(file.url if Path(file.url).is_file() else str(blob))}"
+        return f"twinloop ingest {quote(file.url if is_there(file.url) else str(blob))}"
 
     def _artefact(self, artefact: Artefact, again: str) -> Iterator[Trouble]:
         self.progress(artefact.key)
@@ -156,11 +157,11 @@ class _Examiner:
                     Harm.DAMAGE,
                     blob_key(file.sha256),
                     f"the raw file {file.name} is missing",
-                    f"restore it from a mirror, or: {again}" if Path(file.url).is_file() else _MIRROR,
+                    f"restore it from a mirror, or: {again}" if is_there(file.url) else _MIRROR,
                 )
             return
         path = Path(file.url)
-        if not path.is_file():
+        if not is_there(path):
             yield Trouble(Harm.DAMAGE, file.url, "the referenced raw file is gone", "put it back where it was")
         elif path.stat().st_size != file.size or self._differs(path, file.sha256):
             yield Trouble(

@@ -112,10 +112,7 @@ class _Intake:
                 return self._crashed(error, dry_run)
 
     def _plan(self, recording: Recording) -> Outcome:
-        from twinloop.formats.mapping.episodes import cut_episodes
-
-        mapping, _ = self.making.mapping(recording)
-        spans = cut_episodes(recording, mapping)
+        mapping, _, spans = self.making.map_and_cut(recording)
         named = len(mapping.features)
         return Outcome(
             str(self.path),

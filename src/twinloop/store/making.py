@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from twinloop import __version__
-from twinloop.core.errors import UnreadableError, Where
+from twinloop.core.errors import MappingError, UnreadableError, Where
 from twinloop.core.finding import CheckReport, RuleNote
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.store.attached import keep_attachments
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from twinloop.core.mapping import Mapping
-    from twinloop.core.recording import Recording
+    from twinloop.core.recording import EpisodeSpan, Recording
     from twinloop.core.session import Episode
     from twinloop.engine.progress import Meter
     from twinloop.formats.reader import ReadOptions
@@ -98,8 +98,8 @@ class Making:
         )
         draft = Manifest(layout.session, facts=self.options.facts, recordings=(entry,))
         staged = self._read_staged(draft, layout, recording)
-        mapping, source = self.mapping(staged)
-        episodes = self._episodes(staged, mapping, raw.hash)
+        mapping, source, spans = self.map_and_cut(staged)
+        episodes = make_episodes(spans, raw.hash, self.options.outcome)
         with self.meter.stage("checking", 0.2):
             report = self._check(staged, mapping, episodes, layout)
         entry = replace(
@@ -160,21 +160,26 @@ class Making:
             return [ReadNote(Problem.CORRUPT, error.what, where, lost=None)]
         return []
 
-    def mapping(self, recording: Recording) -> tuple[Mapping, str]:
-        """The mapping to use and where it comes from: a file that was given, or a proposal."""
+    def map_and_cut(self, recording: Recording) -> tuple[Mapping, str, list[EpisodeSpan]]:
+        """The mapping, where it comes from (a file that was given, or a proposal), and the episodes.
+
+        Raises:
+            MappingError: a given mapping does not fit. A proposal that does not gives way to none.
+        """
+        from twinloop.core.mapping import Mapping
         from twinloop.formats.mapping.check import check_mapping
+        from twinloop.formats.mapping.episodes import cut_episodes
         from twinloop.formats.mapping.propose import propose
 
-        given = given_mapping(self.options)
-        if given is None:
-            return propose(recording), "proposed"
-        check_mapping(given, recording, self.options.mapping)
-        return given, str(self.options.mapping)
-
-    def _episodes(self, recording: Recording, mapping: Mapping, hash: str) -> tuple[Episode, ...]:
-        from twinloop.formats.mapping.episodes import cut_episodes
-
-        return make_episodes(cut_episodes(recording, mapping), hash, self.options.outcome)
+        if given := given_mapping(self.options):
+            check_mapping(given, recording, self.options.mapping)
+            return given, str(self.options.mapping), cut_episodes(recording, given)
+        try:
+            proposed = propose(recording)
+            return proposed, "proposed", cut_episodes(recording, proposed)
+        except MappingError as error:
+            none = Mapping()
+            return none, f"none could be proposed: {error.what}", cut_episodes(recording, none)
 
     def _check(
         self, recording: StoredSession, mapping: Mapping, episodes: tuple[Episode, ...], layout: Layout

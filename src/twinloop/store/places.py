@@ -28,9 +28,17 @@ class Places:
             return staged
         referenced = place.startswith("/")
         path = Path(place) if referenced else self._objects.path(place)
-        if check and not path.is_file():
+        if check and not is_there(path):
             raise _missing(place, referenced)
         return path
+
+
+def is_there(path: Path | str) -> bool:
+    """Whether a file is where it is looked for; one in a folder that may not be entered counts as gone."""
+    try:
+        return Path(path).is_file()
+    except PermissionError:
+        return False
 
 
 def _missing(place: str, referenced: bool) -> StoreError:

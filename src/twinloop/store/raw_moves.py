@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from twinloop.store.places import is_there
 
 if TYPE_CHECKING:
     from twinloop.store.manifest import Manifest, Manifests, RecordingEntry
@@ -19,7 +20,7 @@ def is_better(entry: RecordingEntry, raw: RawFiles) -> bool:
     if entry.raw != "reference":
         return False
     copied = all(file.copied for file in raw.files)
-    return copied or any(not Path(file.url).is_file() for file in entry.files)
+    return copied or any(not is_there(file.url) for file in entry.files)
 
 
 def point_to(manifests: Manifests, session: str, raw: RawFiles) -> Manifest:

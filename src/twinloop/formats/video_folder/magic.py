@@ -37,10 +37,19 @@ def video_files(folder: Path) -> list[Path]:
         for number, path in enumerate(folder.iterdir()):
             if path.suffix.lower() in _OTHERS or number >= _MOST:
                 return []
-            if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file():
+            if _is_named_so(path):
                 with path.open("rb") as file:
                     if is_video(file.read(_HEAD)):
                         found.append(path)
     except OSError:
         return []
     return sorted(found)
+
+
+def named_as_videos(folder: Path) -> list[Path]:
+    """The files directly in a folder that are named as videos, sorted, whatever is in them."""
+    return sorted(path for path in folder.iterdir() if _is_named_so(path))
+
+
+def _is_named_so(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.recording import Problem
 from twinloop.formats.notes import Notes
-from twinloop.formats.video_folder.magic import is_video, video_files
+from twinloop.formats.video_folder.magic import is_video, named_as_videos, video_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -54,6 +54,9 @@ class VideoFolderReader:
         folder = path if path.is_dir() else path.parent
         videos = video_files(path) if path.is_dir() else [path]
         notes = Notes()
+        empty = [file for file in named_as_videos(folder) if file not in videos] if path.is_dir() else []
+        for file in empty:
+            notes.add(Problem.CORRUPT, "it is named as a video and holds none", Where(file=str(file)), None)
         headers: dict[Path, VideoHeader] = {}
         last = UnreadableError("the folder holds no video file", expected="MP4, Matroska, WebM or AVI files")
         for video in videos:
@@ -88,7 +91,7 @@ class VideoFolderReader:
                     )
         tables = sorted({found.file for found in times.values()})
         return VideoFolderRecording(
-            path, cameras, (*headers, *tables), _metadata(folder, headers, tables), notes
+            path, cameras, (*videos, *empty, *tables), _metadata(folder, headers, tables), notes
         )
 
 

@@ -298,7 +298,7 @@ def _read(path: Path, notes: Notes) -> pa.Table | None:
     try:
         columns = _distinct(names or [cell.strip().strip('"') for cell in first])
         table = csv.read_csv(
-            pa.BufferReader(b"\n".join(body[1:] if named else body) + b"\n"),
+            pa.BufferReader(_as_utf8(b"\n".join(body[1:] if named else body) + b"\n")),
             csv.ReadOptions(column_names=columns, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip),
             csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True),
@@ -314,6 +314,11 @@ def _read(path: Path, notes: Notes) -> pa.Table | None:
             len(bad),
         )
     return table
+
+
+def _as_utf8(data: bytes) -> bytes:
+    """The same text, what is no UTF-8 replaced: it spoils a number, not its row."""
+    return data.decode("utf-8", "replace").encode()
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -66,6 +66,8 @@ _LIVELY = 0.9
 _ACROSS = 0.02
 _BEYOND_USUAL = 6.0  # times the usual distance of state and command
 _SPARE = 0.25  # of the lag
+#: Samples that a standstill can be told by.
+_FEWEST = 10
 _UNUSUAL = 5.0  # changes of the state that would be usual in the time of a run, and to follow the command
 
 
@@ -97,6 +99,8 @@ class _Standstill:
 )
 def stuck(subject: EpisodeSubject, limits: Limits) -> Iterator[Broken]:
     for pair, lag in subject.lags():
+        if min(len(pair.command[0]), len(pair.state[0])) < _FEWEST:
+            continue
         for still in _standstills(_Followed.of(pair, _lags_ns(pair, lag)), limits):
             length = still.end_ns - still.start_ns
             yield Broken(

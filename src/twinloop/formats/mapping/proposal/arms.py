@@ -194,9 +194,15 @@ _Leads = dict[tuple[str, str], Lead]
 
 
 def _leads(recording: Recording, arm: list[Candidate]) -> _Leads:
-    """How each stream of an arm moves before each other: (first, second) -> Lead, both ways round."""
-    samples = _moving_samples(recording, arm)
+    """How each stream of an arm moves before each other: (first, second) -> Lead, both ways round.
+
+    Empty where joints are not there in the seconds that are looked at.
+    """
     leads: _Leads = {}
+    try:
+        samples = _moving_samples(recording, arm)
+    except MappingError:
+        return leads
     for i, a in enumerate(arm):
         for b in arm[i + 1 :]:
             pair = _common(a, b, samples)
