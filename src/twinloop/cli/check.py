@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from twinloop.cli.options import stored_session
+from twinloop.cli.options import is_path, progress, read_options, stored_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from twinloop.checks.profile import Profile
     from twinloop.core.finding import CheckReport, Severity
-    from twinloop.formats.reader import ReadOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -86,14 +83,14 @@ def _run(
     from twinloop.checks.run import check as check_recording
     from twinloop.formats.reader import open_recording
 
-    options = _options(types, mapping)
+    options = read_options(types, mapping)
     given = options.mapping
-    if Path(what).exists() or _is_path(what):
-        with open_recording(what, options) as recording, _Progress() as progress:
+    if is_path(what):
+        with open_recording(what, options) as recording, progress("checking") as advance:
             return check_recording(
-                recording, mapping=given, select=select, ignore=ignore, profile=profile, progress=progress
+                recording, mapping=given, select=select, ignore=ignore, profile=profile, progress=advance
             )
-    with stored_session(what, store) as stored, _Progress() as progress:
+    with stored_session(what, store) as stored, progress("checking") as advance:
         return check_recording(
             stored,
             mapping=given or stored.mapping,
@@ -103,39 +100,8 @@ def _run(
             select=select,
             ignore=ignore,
             profile=profile,
-            progress=progress,
+            progress=advance,
         )
-
-
-def _options(types: Path | None, mapping: Path | None) -> ReadOptions:
-    """A mapping file is a table's or one of features, by what it says."""
-    from twinloop.formats.reader import ReadOptions
-
-    if mapping is None:
-        return ReadOptions(types_dir=types)
-    from twinloop.core.mapping import load_mapping
-    from twinloop.formats.table.sidecar import describes_table
-
-    if describes_table(mapping):
-        return ReadOptions(types_dir=types, table_mapping=mapping)
-    return ReadOptions(types_dir=types, mapping=load_mapping(mapping))
-
-
-class _Progress:
-    """A bar on standard error, on a terminal only; called with the share that is done."""
-
-    def __enter__(self) -> Callable[[float], None]:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        console = Console(stderr=True)
-        self.bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self.bar.start()
-        task = self.bar.add_task("checking", total=1.0)
-        return lambda done: self.bar.update(task, completed=done)
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
 
 
 def _show(report: CheckReport, form: str, all: bool) -> None:
@@ -161,11 +127,6 @@ def _next(report: CheckReport) -> str:
     if report.session:
         return f"twinloop report {report.session} -o report.html"
     return f"twinloop ingest {quote(report.path)}"
-
-
-def _is_path(what: str) -> bool:
-    """Whether a word looks like a path rather than the id of a session."""
-    return "/" in what or "\\" in what or "." in what
 
 
 def _words(given: list[str] | None) -> list[str] | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from twinloop.cli.options import read_options
+
 if TYPE_CHECKING:
     from twinloop.core.recording import Recording
     from twinloop.formats.reader import ReadOptions
@@ -40,27 +42,13 @@ def info(
     form = "json" if json else format
     if form not in ("text", "json"):
         raise UnknownNameError("format", form, ["text", "json"])
-    options = _options(types, mapping)
+    options = read_options(types, mapping)
     with open_recording(path, options) as recording:
         if options.mapping is not None:
             from twinloop.formats.mapping.check import check_mapping
 
             check_mapping(options.mapping, recording, mapping)
         _show(recording, form, options)
-
-
-def _options(types: Path | None, mapping: Path | None) -> ReadOptions:
-    """A mapping file is a table's or one of features, by what it says."""
-    from twinloop.formats.reader import ReadOptions
-
-    if mapping is None:
-        return ReadOptions(types_dir=types)
-    from twinloop.core.mapping import load_mapping
-    from twinloop.formats.table.sidecar import describes_table
-
-    if describes_table(mapping):
-        return ReadOptions(types_dir=types, table_mapping=mapping)
-    return ReadOptions(types_dir=types, mapping=load_mapping(mapping))
 
 
 def _show(recording: Recording, form: str, options: ReadOptions) -> None:

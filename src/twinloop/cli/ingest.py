@@ -72,7 +72,7 @@ def ingest(
     """
     from twinloop.core.session import SessionFacts
     from twinloop.store.queries import resolve_session
-    from twinloop.store.sources import IngestOptions, find_recordings, parse_outcome
+    from twinloop.store.sources import IngestOptions, check_paths, find_recordings, parse_outcome
     from twinloop.store.store import Store
 
     as_json = wants_json(format, json)
@@ -88,6 +88,7 @@ def ingest(
         raw=raw,
         images=images,
     )
+    check_paths(options)
     found = find_recordings(paths)
     if found.passed_over:
         some = ", ".join(path.name for path in found.passed_over[:3])

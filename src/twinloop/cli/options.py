@@ -89,6 +89,11 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
+def is_path(what: str) -> bool:
+    """Whether a word is a path, or looks like one, rather than the id of a session."""
+    return Path(what).exists() or any(sign in what for sign in "/\\.")
+
+
 def stored_session(what: str, store: Path | None) -> StoredSession:
     """The session that a word means which is no path.
 

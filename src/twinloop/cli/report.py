@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from twinloop.cli.options import StoreOption, megabytes, progress, read_options, say_next, stored_session
+from twinloop.cli.options import (
+    StoreOption,
+    is_path,
+    megabytes,
+    progress,
+    read_options,
+    say_next,
+    stored_session,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +37,7 @@ def report(
     """Write one self-contained page: timeline with gaps, findings, cameras, joints, intervals."""
     from twinloop.core.errors import UsageError
 
-    page = _of_path(Path(what), mapping, types) if _is_path(what) else _of_session(what, store)
+    page = _of_path(Path(what), mapping, types) if is_path(what) else _of_session(what, store)
     written = page.encode("utf-8", "replace")  # names of files need not be UTF-8
     try:
         out.write_bytes(written)
@@ -37,11 +45,6 @@ def report(
         raise UsageError(f"the page cannot be written: {error.strerror}", where=str(out)) from error
     typer.echo(f"{out}: {megabytes(len(written))}")
     say_next(f"open {out} in a browser")
-
-
-def _is_path(what: str) -> bool:
-    """Whether a word is a path, or looks like one, rather than the id of a session."""
-    return Path(what).exists() or any(sign in what for sign in "/\\.")
 
 
 def _of_path(path: Path, mapping_file: Path | None, types: Path | None) -> str:

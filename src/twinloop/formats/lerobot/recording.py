@@ -18,7 +18,7 @@ from twinloop.formats.lerobot.language import PersistentLanguage, TaskWords, eve
 from twinloop.formats.lerobot.rows import Bases, Rows, rows_of_batch
 from twinloop.formats.lerobot.streams import ROWS, TASK
 from twinloop.formats.notes import some
-from twinloop.formats.parquet import PARQUET_ERRORS
+from twinloop.formats.parquet import PARQUET_ERRORS, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -126,36 +126,36 @@ class LeRobotRecording(Recording):
         """The rows of one data file, only the columns that the streams need, batch by batch."""
         import pyarrow.parquet as pq
 
-        at = 0
+        declared = sum(episode.length for episode in episodes)
         try:
-            with pq.ParquetFile(path, memory_map=True) as file:
-                there = set(file.schema_arrow.names)
-                columns = [column for column in self._columns(names, payload) if column in there]
-                pictures = any(self._features[c].dtype == "image" for c in columns if c in self._features)
-                for group, first in _row_groups(file):
-                    at = first
+            file = pq.ParquetFile(path, memory_map=True)
+        except PARQUET_ERRORS as error:
+            self._note_lost(path, range(declared), error)
+            return
+        with file:
+            there = set(file.schema_arrow.names)
+            columns = [column for column in self._columns(names, payload) if column in there]
+            pictures = any(self._features[c].dtype == "image" for c in columns if c in self._features)
+            size = _PICTURE_ROWS if pictures else _BATCH_ROWS
+            alone = episodes[0].index if len(episodes) == 1 and self._is_per_episode(path) else None
+            for group, rows in row_groups(file):
+                at = rows.start
+                try:
                     if not self._group_overlaps(file, group, start_ns, end_ns):
                         continue
-                    size = _PICTURE_ROWS if pictures else _BATCH_ROWS
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
-                        yield rows_of_batch(
-                            batch,
-                            at,
-                            path,
-                            episodes[0].index if len(episodes) == 1 and self._is_per_episode(path) else None,
-                            self._fps,
-                            self._bases,
-                            self._note,
-                        )
+                        yield rows_of_batch(batch, at, path, alone, self._fps, self._bases, self._note)
                         at += batch.num_rows
-        except PARQUET_ERRORS as error:
-            lost = sum(episode.length for episode in episodes) - at
-            self._note.add(
-                Problem.CORRUPT,
-                f"the data file breaks off: {error}",
-                Where(file=str(path), row=at),
-                max(0, lost),
-            )
+                except PARQUET_ERRORS as error:
+                    self._note_lost(path, range(at, rows.stop), error)
+
+    def _note_lost(self, path: Path, rows: range, error: Exception) -> None:
+        self._note.add(
+            Problem.CORRUPT,
+            f"rows {rows.start} to {rows.stop} of the data file cannot be read: {error}",
+            Where(file=str(path), row=rows.start),
+            len(rows),
+        )
 
     def _is_per_episode(self, path: Path) -> bool:
         return path.stem.startswith("episode")
@@ -321,14 +321,6 @@ class _Words:
         if kind is Kind.EVENT:
             return {"stamp_ns": pa.array(rows.stamp_ns), "name": constant(name, len(rows)), "data": text}
         return {"stamp_ns": pa.array(rows.stamp_ns), "text": text}
-
-
-def _row_groups(file: pq.ParquetFile) -> Iterator[tuple[int, int]]:
-    """(row group, its first row)."""
-    first = 0
-    for group in range(file.num_row_groups):
-        yield group, first
-        first += file.metadata.row_group(group).num_rows
 
 
 def _leaves(file: pq.ParquetFile) -> list[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.recording import Problem
-from twinloop.formats.parquet import PARQUET_ERRORS
+from twinloop.formats.parquet import PARQUET_ERRORS, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -49,16 +49,26 @@ class ParquetSource:
         import pyarrow.parquet as pq
 
         wanted = [name for name in self.columns if name in columns or name in exact]
-        row = 0
         try:
-            with pq.ParquetFile(self._path, memory_map=True) as file:
-                for batch in file.iter_batches(_BATCH_ROWS, columns=wanted):
-                    yield batch.select(wanted), row
-                    row += batch.num_rows
+            file = pq.ParquetFile(self._path, memory_map=True)
         except PARQUET_ERRORS as error:
-            where = Where(file=str(self._path), row=row)
-            lost = None if self.rows is None else self.rows - row
-            self._notes.add(Problem.CORRUPT, f"the parquet file breaks off: {error}", where, lost)
+            self._note_lost(range(self.rows or 0), error)
+            return
+        with file:
+            for group, rows in row_groups(file):
+                row = rows.start
+                try:
+                    for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=wanted):
+                        yield batch.select(wanted), row
+                        row += batch.num_rows
+                except PARQUET_ERRORS as error:
+                    self._note_lost(range(row, rows.stop), error)
+
+    def _note_lost(self, rows: range, error: Exception) -> None:
+        where = Where(file=str(self._path), row=rows.start)
+        self._notes.add(
+            Problem.CORRUPT, f"rows {rows.start} to {rows.stop} cannot be read: {error}", where, len(rows)
+        )
 
     def edges(self, column: str) -> tuple[pa.Array, pa.Array]:
         import pyarrow.parquet as pq
