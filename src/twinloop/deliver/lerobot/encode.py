@@ -91,7 +91,7 @@ def encode_rows(
     packets: Callable[[str], PacketIndex],
     *,
     depth: bool = False,
-    seen: Callable[[NDArray[np.generic]], None] | None = None,
+    seen: Callable[[NDArray[np.unsignedinteger]], None] | None = None,
     wanted: frozenset[int] = frozenset(),
     on_row: Callable[[], None] | None = None,
 ) -> NDArray[np.bool_]:

@@ -79,7 +79,7 @@ class PixelStats:
         self._counts = np.zeros((1, 65536) if depth else (3, 256), np.int64)
         self._images = 0
 
-    def add(self, pixels: NDArray[np.generic]) -> None:
+    def add(self, pixels: NDArray[np.unsignedinteger]) -> None:
         """Count an image (H, W, 3) uint8 or (H, W) uint16, thinned to about 150 pixels a side if larger
         than 300."""
         height, width = pixels.shape[:2]

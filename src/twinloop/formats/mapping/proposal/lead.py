@@ -45,7 +45,7 @@ def measure_lead(first: FeatureSamples, second: FeatureSamples) -> Lead | None:
     reach = int(_REACH_S * 1e9 / step_ns)
     if steps < 3 * reach:
         return None
-    grid = start + np.arange(steps) * step_ns
+    grid = float(start) + np.arange(steps, dtype=np.float64) * step_ns
     a, b = _motion(first, grid), _motion(second, grid)
     moving = (a != 0).any(axis=0) & (b != 0).any(axis=0)
     a, b = a[:, moving], b[:, moving]
