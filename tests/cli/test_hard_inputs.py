@@ -31,7 +31,7 @@ def run(*words: str) -> str:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return Store.create(tmp_path / "a store").root
+    return Store.create(tmp_path / "a store").work
 
 
 def test_a_pipe_is_no_recording(tmp_path: Path) -> None:

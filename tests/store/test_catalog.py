@@ -50,7 +50,7 @@ def test_the_migrations_make_the_tables_that_the_code_asks():
 
 
 def test_what_others_commit_is_seen_and_equals_a_new_catalog(store, two):
-    other = Store.open(store.root)
+    other = Store.open(store.work)
     episodes = [row.id for row in list_episodes(other.catalog)]
     command = other.edit_episodes(episodes[:1], exclude="blurred")[0].command
     other.edit_episodes(episodes, instruction="again")
@@ -66,7 +66,7 @@ def test_what_others_commit_is_seen_and_equals_a_new_catalog(store, two):
 
 
 def test_a_damaged_manifest_hides_its_session_alone(store, two):
-    (store.root / f"sessions/{two[1]}/manifest-1.json").write_bytes(b"{")
+    (store.work / f"sessions/{two[1]}/manifest-1.json").write_bytes(b"{")
     store.catalog.rebuild()
     assert [row.id for row in list_sessions(store.catalog)] == [two[0]]
     assert "manifest" in str(store.catalog.problems[0])
@@ -74,17 +74,17 @@ def test_a_damaged_manifest_hides_its_session_alone(store, two):
 
 def test_a_file_that_is_no_database_is_made_anew(store, two):
     before = contents(store)
-    for path in store.root.glob("catalog.sqlite*"):
+    for path in store.work.glob("catalog.sqlite*"):
         path.unlink()
-    (store.root / "catalog.sqlite").write_bytes(b"no database at all" * 1000)
-    assert contents(Store.open(store.root)) == before
+    (store.work / "catalog.sqlite").write_bytes(b"no database at all" * 1000)
+    assert contents(Store.open(store.work)) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing to a user without rights needs root")
 def test_a_reader_without_rights_to_write_has_a_catalog_in_memory(store, two):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        root = Path(shutil.copytree(store.root, Path(folder) / "store"))
+        root = Path(shutil.copytree(store.work, Path(folder) / "store"))
         child = os.fork()
         if not child:
             rows = []

@@ -29,21 +29,21 @@ def takes(tmp_path_factory):
 
 def damage(store: Store, pattern: str) -> set[str]:
     """Cut files of a store short; their keys."""
-    victims = [path for path in store.root.glob(pattern) if path.is_file()]
+    victims = [path for path in store.work.glob(pattern) if path.is_file()]
     for path in victims:
         path.write_bytes(b'{"')
     assert victims
-    return {path.relative_to(store.root).as_posix() for path in victims}
+    return {path.relative_to(store.work).as_posix() for path in victims}
 
 
 def damaged_keys(store: Store) -> set[str]:
-    return {t.key for t in check_store(Store.open(store.root)) if t.harm is Harm.DAMAGE}
+    return {t.key for t in check_store(Store.open(store.work)) if t.harm is Harm.DAMAGE}
 
 
 def test_strange_files_everywhere(store, takes):
     first = ingest(store, takes[0], FACTS).session
     folders = [
-        store.root / name
+        store.work / name
         for name in (
             "sessions",
             f"sessions/{first}",
@@ -57,10 +57,10 @@ def test_strange_files_everywhere(store, takes):
     for folder in folders:
         folder.mkdir(exist_ok=True)
         (folder / ".DS_Store").write_bytes(b"left by a file manager")
-    again = Store.open(store.root)
+    again = Store.open(store.work)
     assert ingest(again, takes[1], IngestOptions(session=first)).status is Status.STORED
     assert [row.id for row in list_sessions(again.catalog)] == [first]
-    troubles = {t.key: t.harm for t in check_store(Store.open(store.root))}
+    troubles = {t.key: t.harm for t in check_store(Store.open(store.work))}
     assert troubles["sessions/.DS_Store"] is Harm.LEFTOVER
     assert troubles[f"sessions/{first}/.DS_Store"] is Harm.LEFTOVER
 
@@ -69,16 +69,16 @@ def test_a_damaged_registry(store, takes):
     ingest(store, takes[0], FACTS)
     keys = damage(store, "registry/tasks/*/*")
     assert damaged_keys(store) == keys
-    assert ingest(Store.open(store.root), takes[1], FACTS).status is Status.STORED
-    assert len(list_sessions(Store.open(store.root).catalog, task="pick")) == 2
+    assert ingest(Store.open(store.work), takes[1], FACTS).status is Status.STORED
+    assert len(list_sessions(Store.open(store.work).catalog, task="pick")) == 2
 
 
 def test_a_damaged_report(store, takes):
     ingest(store, takes[0])
     keys = damage(store, "sessions/*/reports/*/*")
     assert damaged_keys(store) == keys
-    Store.open(store.root).catalog.rebuild()
-    session = Store.open(store.root).session("last")
+    Store.open(store.work).catalog.rebuild()
+    session = Store.open(store.work).session("last")
     assert session.read(FOLLOWER).num_rows == 400
     with pytest.raises(StoreError, match="a report is damaged"):
         _ = session.report
@@ -97,15 +97,15 @@ def test_a_damaged_reason_in_quarantine(store, tmp_path):
 
 def test_a_damaged_claim_binds_nobody(store, takes):
     sha256 = hash_file(takes[0])
-    folder = store.root / "claims" / sha256[:2]
+    folder = store.work / "claims" / sha256[:2]
     folder.mkdir(parents=True)
     (folder / f"{sha256}-1.json").write_bytes(b'{"ha')
     assert ingest(store, takes[0]).status is Status.STORED
 
 
 def test_a_damaged_tombstone_still_refuses(store, takes):
-    (store.root / "tombstones").mkdir()
-    (store.root / "tombstones" / f"{hash_file(takes[0])}.json").write_bytes(b"")
+    (store.work / "tombstones").mkdir()
+    (store.work / "tombstones" / f"{hash_file(takes[0])}.json").write_bytes(b"")
     outcome = ingest(store, takes[0])
     assert (outcome.status, outcome.exit_code) == (Status.FAILED, 3)
     assert "erased" in outcome.message

@@ -22,7 +22,7 @@ def filled(store, recording) -> Store:
 
 
 def files(store: Store, pattern: str):
-    return sorted(path for path in store.root.glob(pattern) if path.is_file())
+    return sorted(path for path in store.work.glob(pattern) if path.is_file())
 
 
 def flip(path) -> None:
@@ -32,7 +32,7 @@ def flip(path) -> None:
 
 
 def found(store: Store) -> list[Trouble]:
-    return list(check_store(Store.open(store.root)))
+    return list(check_store(Store.open(store.work)))
 
 
 def test_a_whole_store_has_no_trouble(filled):

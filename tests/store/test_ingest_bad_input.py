@@ -20,9 +20,9 @@ from twinloop.testing.synthetic import SessionSpec, record_session
 def state(store: Store) -> dict[str, str]:
     """The hash of every file that holds something for good."""
     return {
-        str(path.relative_to(store.root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path.relative_to(store.work)): hashlib.sha256(path.read_bytes()).hexdigest()
         for folder in ("blobs", "sessions", "journal", "registry")
-        for path in (store.root / folder).rglob("*")
+        for path in (store.work / folder).rglob("*")
         if path.is_file()
     }
 
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_the_store_as_it_was(tmp_path, recording):
         assert outcome.exit_code == 3
         assert "space" in outcome.message
         assert before.items() <= state(store).items()
-        assert len(list_sessions(Store.open(store.root).catalog)) == 1
+        assert len(list_sessions(Store.open(store.work).catalog)) == 1
         assert [t for t in check_store(store) if t.harm is Harm.DAMAGE] == []
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)

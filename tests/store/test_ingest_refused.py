@@ -173,15 +173,15 @@ def test_a_disk_that_fills_up_at_any_step(tmp_path, recording):
         try:
             store = Store.create(disk / "store")
             there = ingest(store, first).status is Status.STORED
-            outcome = ingest(Store.open(store.root), recording)
+            outcome = ingest(Store.open(store.work), recording)
             statuses.append(outcome.status)
             if outcome.status is not Status.STORED:
                 assert outcome.status is Status.FAILED
                 assert outcome.exit_code == 3
                 assert "No space left" in outcome.message
-                assert str(store.root) in outcome.message
+                assert str(store.work) in outcome.message
                 assert "free some space" in outcome.message
-            after = Store.open(store.root)
+            after = Store.open(store.work)
             assert len(list_sessions(after.catalog)) == there + (outcome.status is Status.STORED)
             assert [t for t in check_store(after) if t.harm is not Harm.LEFTOVER] == []
         finally:
@@ -210,7 +210,7 @@ def test_an_edit_that_a_full_disk_refuses_leaves_no_half_of_it(tmp_path, recordi
             store.edit_episodes(episodes, instruction="x" * 200_000)
         (disk / "filler").unlink()
         store.edit_episodes(episodes, exclude="after")
-        after = Store.open(store.root)
+        after = Store.open(store.work)
         (episode,) = after.session("last").session.episodes
         assert (episode.instruction, episode.excluded) == ("before", "after")
         assert list(check_store(after)) == []

@@ -22,7 +22,7 @@ def test_two_processes_at_once_make_one_recording(store, recording):
     for _ in range(2):
         child = os.fork()
         if not child:
-            outcome = ingest(Store.open(store.root), recording)
+            outcome = ingest(Store.open(store.work), recording)
             os._exit({Status.STORED: 10, Status.PRESENT: 11}.get(outcome.status, 1))
         children.append(child)
     codes = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
@@ -78,11 +78,11 @@ def test_an_erased_recording_is_refused(store, recording):
 
 
 def test_a_dry_run_changes_nothing(store, recording):
-    before = {path for path in store.root.rglob("*") if path.is_file()}
+    before = {path for path in store.work.rglob("*") if path.is_file()}
     outcome = ingest(store, recording, dry_run=True)
     assert outcome.status is Status.PLANNED
     assert outcome.episodes == 1
-    assert {path for path in store.root.rglob("*") if path.is_file()} == before
+    assert {path for path in store.work.rglob("*") if path.is_file()} == before
 
 
 def test_session_toml_states_what_options_do(store, recording, tmp_path):

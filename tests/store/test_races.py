@@ -52,13 +52,13 @@ def test_four_recordings_join_one_session_at_once(store, recording, more):
     options = IngestOptions(session=session)
 
     def take_in(path):
-        assert ingest(Store.open(store.root), path, options).status is Status.STORED
+        assert ingest(Store.open(store.work), path, options).status is Status.STORED
 
     assert ended_well(*[in_process(lambda path=path: take_in(path)) for path in more])
-    with Store.open(store.root).session(session) as stored:
+    with Store.open(store.work).session(session) as stored:
         assert len(stored.manifest.recordings) == 4
         assert [e.index for e in stored.session.episodes] == list(range(len(stored.session.episodes)))
-    assert not list(check_store(Store.open(store.root)))
+    assert not list(check_store(Store.open(store.work)))
 
 
 def test_a_recording_for_a_session_that_is_being_joined_follows_it(store, recording, more):
@@ -90,13 +90,13 @@ def test_a_split_of_a_session_that_changed_splits_nothing(store, recording, more
 
     def change_late(name, why, edit):
         if why.startswith("split off"):
-            ingest(Store.open(store.root), more[1], IngestOptions(session=session))
+            ingest(Store.open(store.work), more[1], IngestOptions(session=session))
         return original(name, why, edit)
 
     store.manifests.change = change_late
     with pytest.raises(UsageError, match="changed meanwhile"):
         split_session(store, session, recordings=[hashes[1][:10]])
-    fresh = Store.open(store.root)
+    fresh = Store.open(store.work)
     assert [row.id for row in list_sessions(fresh.catalog)] == [session]
     assert len(fresh.session(session).manifest.recordings) == 3
 

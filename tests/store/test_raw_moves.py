@@ -55,7 +55,7 @@ def test_video_of_a_folder_is_pointed_to_and_moves_with_its_raw_file(store, test
     with store.session(outcome.session) as session:
         places = [segment.file for stream in session.streams.values() for segment in stream.segments]
         assert places
-        assert all(place.startswith(str(store.root / "blobs")) for place in places)
+        assert all(place.startswith(str(store.work / "blobs")) for place in places)
     assert not list(check_store(store))
 
 

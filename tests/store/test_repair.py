@@ -32,7 +32,7 @@ def contents(session):
 
 
 def harm(store: Store) -> set[str]:
-    return {t.key for t in check_store(Store.open(store.root)) if t.harm is not Harm.LEFTOVER}
+    return {t.key for t in check_store(Store.open(store.work)) if t.harm is not Harm.LEFTOVER}
 
 
 @pytest.mark.parametrize("raw", ["copy", "reference"])
@@ -52,17 +52,17 @@ def test_what_is_missing_or_cut_comes_back(store, take, pattern, raw):
     kept, report = contents(before), before.report
     ids = [episode.id for episode in before.session.episodes]
     store.edit_episodes(ids[:1], outcome=Outcome.FAILURE, exclude="slipped")
-    victims = sorted(path for path in store.root.glob(pattern) if path.is_file())
+    victims = sorted(path for path in store.work.glob(pattern) if path.is_file())
     assert bool(victims) == (pattern != "blobs/*/*" or raw == "copy")
     for number, path in enumerate(victims):
         if number % 2:
             path.write_bytes(path.read_bytes()[:-1])
         else:
             path.unlink()
-    again = ingest(Store.open(store.root), take)
+    again = ingest(Store.open(store.work), take)
     assert (again.status, again.session, again.exit_code) == (Status.PRESENT, session, 0)
     assert ("made anew" in again.message) == bool(victims)
-    mended = Store.open(store.root)
+    mended = Store.open(store.work)
     assert harm(mended) == set()
     after = mended.session(session)
     assert contents(after) == kept
@@ -77,10 +77,10 @@ def test_both_sides_of_a_split_are_mended(store, take):
     episodes = store.session(session).session.episodes
     other = split_session(store, session, at_ns=(episodes[0].end_ns + episodes[1].start_ns) // 2).session
     kept = {id: contents(store.session(id)) for id in (session, other)}
-    shutil.rmtree(store.root / "sessions" / session / "streams")
-    assert ingest(Store.open(store.root), take).status is Status.PRESENT
+    shutil.rmtree(store.work / "sessions" / session / "streams")
+    assert ingest(Store.open(store.work), take).status is Status.PRESENT
     assert harm(store) == set()
-    assert {id: contents(Store.open(store.root).session(id)) for id in kept} == kept
+    assert {id: contents(Store.open(store.work).session(id)) for id in kept} == kept
 
 
 def test_what_fsck_says_to_do_is_what_helps(store, take, tmp_path):
@@ -88,14 +88,14 @@ def test_what_fsck_says_to_do_is_what_helps(store, take, tmp_path):
     shutil.copy(take, own)
     ingest(store, own)
     own.unlink()
-    victim = next(store.root.glob("sessions/*/streams/*/*"))
+    victim = next(store.work.glob("sessions/*/streams/*/*"))
     victim.write_bytes(victim.read_bytes()[:-1] + b"?")
-    (trouble,) = check_store(Store.open(store.root))
+    (trouble,) = check_store(Store.open(store.work))
     first, _, command = trouble.fix.partition(", then: twinloop ")
     assert first == "delete it"
     victim.unlink()
     run = [sys.executable, "-c", "from twinloop.cli.main import main; main()"]
     subprocess.run(
-        f"{' '.join(repr(word) for word in run)} {command} --store '{store.root}'", shell=True, check=True
+        f"{' '.join(repr(word) for word in run)} {command} --store '{store.work}'", shell=True, check=True
     )
     assert harm(store) == set()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from twinloop.formats.mapping.feature import FeatureSamples
 
 #: Kinds that come when something happens, not at a rate.
-SPORADIC_KINDS = frozenset({Kind.JOY, Kind.TEXT, Kind.EVENT, Kind.CAMERA_INFO})
+SPORADIC_KINDS = frozenset({Kind.JOY, Kind.TEXT, Kind.EVENT, Kind.LABEL, Kind.CAMERA_INFO})
 #: Kinds of sensors that sample at a rate, however unevenly; others are held to a rate if they keep one.
 SENSOR_KINDS = frozenset(
     {

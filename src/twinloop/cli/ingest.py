@@ -96,7 +96,7 @@ def ingest(
         typer.echo(
             f"passed over {_count(len(found.passed_over), 'file')} of no known format: {some}{more}", err=True
         )
-    outcomes = _take_in(opened.root, found.recordings, options, dry_run, workers, as_json)
+    outcomes = _take_in(opened.url, found.recordings, options, dry_run, workers, as_json)
     if as_json:
         print_json(outcomes)
     else:
@@ -119,7 +119,7 @@ def _meta(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _take_in(
-    root: Path,
+    url: str,
     recordings: Sequence[Path],
     options: IngestOptions,
     dry_run: bool,
@@ -153,7 +153,7 @@ def _take_in(
                 rows[position] = bars.add_task("", total=1.0)
             bars.update(rows[position], completed=done, description=f"  {recordings[position].name}: {what}")  # type: ignore[arg-type]
 
-        function = partial(ingest_at, root, options, dry_run)
+        function = partial(ingest_at, url, options, dry_run)
         for position, result in run_all(function, recordings, workers=workers, watch=watch):
             if isinstance(result, Crash):
                 message = f"{result.what}\n  fix:      run the same command again; nothing was half-made"

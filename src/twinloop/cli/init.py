@@ -22,5 +22,5 @@ def init(
     from twinloop.store.store import Store
 
     store = Store.create(folder)
-    typer.echo(f"store: {store.root}")
+    typer.echo(f"store: {store.url}")
     say_next(f"twinloop ingest --store {folder} PATH...")

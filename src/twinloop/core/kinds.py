@@ -45,6 +45,7 @@ class Kind(StrEnum):
     JOY = "joy"
     TEXT = "text"
     EVENT = "event"
+    LABEL = "label"  # statements about spans, imported: action segments, phases, captions
     SCALAR = "scalar"
     TABLE = "table"  # flat columns of the type's own definition
     RAW = "raw"  # bytes kept as they are: no definition was found for them
@@ -52,6 +53,10 @@ class Kind(StrEnum):
 
 #: Kinds whose bulk is bytes, held by reference (a `Payload`), not in Arrow columns.
 PAYLOAD_KINDS = frozenset({Kind.IMAGE, Kind.DEPTH, Kind.POINTS, Kind.AUDIO, Kind.RAW})
+
+
+#: Kinds of which several rows make one message: their column `message` counts messages.
+GROUPED_KINDS = frozenset({Kind.TRANSFORMS, Kind.DETECTIONS})
 
 
 class Role(StrEnum):
@@ -202,7 +207,18 @@ LAYOUTS: dict[Kind, tuple[Column, ...]] = {
         Column("xyz", "list<double>", "m", "x y z, x y z, ..."),
     ),
     Kind.GAZE: (_FRAME, Column("direction", _VEC), Column("depth?", "double", "m")),
-    Kind.DETECTIONS: (_FRAME,),
+    Kind.DETECTIONS: (  # one row a box; rows of one image or sweep share `message`
+        Column("message", "int64", meaning="index of the message this row came in"),
+        _FRAME,
+        Column("category", "dictionary<string>"),
+        Column("track?", "dictionary<string>", meaning="identity over time"),
+        Column("score?", "double", meaning="the detector's own, on its own scale"),
+        Column("position?", _VEC, "m", "centre of the box in frame_id"),
+        Column("orientation?", _QUAT, "1", "wxyz; T_frame_box"),
+        Column("size?", _VEC, "m", "along the box's x, y, z"),
+        Column("box?", _QUAT, "px", "x_min y_min x_max y_max in the image"),
+        Column("data?", "string", meaning="JSON of what else the source says"),
+    ),
     Kind.CAMERA_INFO: (
         _FRAME,
         Column("width", "int32", "px"),
@@ -216,6 +232,13 @@ LAYOUTS: dict[Kind, tuple[Column, ...]] = {
     Kind.JOY: (_FRAME, Column("axes", "list<float>"), Column("buttons", "list<int32>")),
     Kind.TEXT: (Column("text", "string"),),
     Kind.EVENT: (Column("name", "string"), Column("data?", "string", meaning="JSON")),
+    Kind.LABEL: (  # the stamp is the start of the span; who says so is in the stream's attributes
+        Column("end_ns", "int64", "ns", "end of the span, on the stamp's clock; the stamp for a moment"),
+        Column("name", "string", meaning="what is said, in the source's words"),
+        Column("subject?", "dictionary<string>", meaning="of what: a stream, a video, an entity"),
+        Column("confidence?", "double"),
+        Column("data?", "string", meaning="JSON of what else the source says"),
+    ),
     Kind.SCALAR: (Column("value", "double", UNDECLARED),),
     Kind.TABLE: (),
     Kind.RAW: (),

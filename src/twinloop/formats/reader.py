@@ -11,6 +11,8 @@ from twinloop.core.errors import UnreadableError
 from twinloop.core.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from twinloop.core.mapping import Mapping
     from twinloop.core.recording import Recording
 
@@ -54,7 +56,7 @@ class Reader(Protocol):
         """Whether `path` holds this format, judged by content, never by suffix.
 
         `head` is the first `HEAD_BYTES` of a file, empty for a folder. Must not raise and must cost
-        milliseconds. At most one built-in reader answers yes for a path.
+        milliseconds. Of the built-in readers that are not in `GENERAL`, at most one answers yes for a path.
         """
 
     def open(self, path: Path, options: ReadOptions) -> Recording:
@@ -67,6 +69,9 @@ class Reader(Protocol):
 
 
 FORMATS: Registry[Reader] = Registry("twinloop.formats", "format")
+
+#: Readers of plain files that more special formats are made of: asked last, when no other claims a path.
+GENERAL = ("table", "video-folder")
 
 
 def read_head(path: Path) -> bytes:
@@ -103,7 +108,7 @@ def find_reader(path: Path) -> Reader:
     packed = is_compressed(head)
     if packed:
         head = unpacked_head(path, HEAD_BYTES)
-    for _, reader in FORMATS:
+    for reader in _specific_first():
         if reader.sniff(path, head):
             return CompressedReader(reader) if packed else reader
     looks = "an empty file" if not head and path.is_file() else f"a file that starts with {head[:16]!r}"
@@ -113,6 +118,12 @@ def find_reader(path: Path) -> Reader:
         expected=f"one of: {', '.join(FORMATS.names())}",
         fix="see `twinloop formats`; a table needs a mapping file beside it",
     )
+
+
+def _specific_first() -> Iterator[Reader]:
+    """All readers, those of `GENERAL` last, in its order."""
+    yield from (reader for name, reader in FORMATS if name not in GENERAL)
+    yield from (FORMATS.get(name) for name in GENERAL)
 
 
 def open_recording(path: Path | str, options: ReadOptions | None = None) -> Recording:

@@ -57,10 +57,10 @@ def check_store(
     yield from examiner.strays()
     yield from examiner.blobs()
     yield from examiner.people()
-    for path in leftovers(store.root):
+    for path in leftovers(store.work):
         yield Trouble(
             Harm.LEFTOVER,
-            str(path.relative_to(store.root)),
+            str(path.relative_to(store.work)),
             "work of a killed command",
             "goes with the next ingest",
         )

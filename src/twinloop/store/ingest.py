@@ -58,7 +58,7 @@ def ingest(
     """
     path = path.absolute()
     try:
-        clean(store.root)
+        clean(store.work)
         options = options_for(path, options or IngestOptions())
         check_paths(options)
         return _Intake(store, path, options, Meter(report)).run(dry_run)
@@ -66,7 +66,7 @@ def ingest(
         return Outcome(str(path), Status.FAILED, message=str(error), exit_code=error.exit_code)
     except OSError as error:
         if error.errno in NO_ROOM:
-            message = str(write_refused(error, store.root))
+            message = str(write_refused(error, store.work))
         else:
             message = f"the system refused: {error.strerror}\n  where:    {error.filename or path}"
         return Outcome(str(path), Status.FAILED, message=message, exit_code=3)
@@ -132,7 +132,7 @@ class _Intake:
         if present := self._present(recording, raw):
             return present
         wanted = self.options.session and resolve_session(self.store.catalog, self.options.session)
-        with workspace(self.store.root, raw.hash) as staging:
+        with workspace(self.store.work, raw.hash) as staging:
             if present := self._present(recording, raw):
                 return present
             if sessions := sessions_with(self.store.catalog, raw.hash):
@@ -184,7 +184,7 @@ class _Intake:
         if not is_better(entry, offered):
             return ""
         if self.options.raw == "copy":
-            with workspace(self.store.root, f"{raw.hash}-raw") as staging:
+            with workspace(self.store.work, f"{raw.hash}-raw") as staging:
                 raw.keep(self.store.objects, staging)
         for session in sessions:
             point_to(self.store.manifests, session, offered)
@@ -279,9 +279,9 @@ class _Intake:
 
 
 def ingest_at(
-    root: Path, options: IngestOptions, dry_run: bool, path: Path, report: Report = no_report
+    url: str, options: IngestOptions, dry_run: bool, path: Path, report: Report = no_report
 ) -> Outcome:
-    """`ingest` into the store at `root`, opened here: for processes of their own."""
+    """`ingest` into the store at `url`, opened here: for processes of their own."""
     from twinloop.store.store import Store
 
-    return ingest(Store.open(root), path, options, dry_run=dry_run, report=report)
+    return ingest(Store.open(url), path, options, dry_run=dry_run, report=report)

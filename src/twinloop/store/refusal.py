@@ -44,7 +44,7 @@ class Refusal:
         hash = raw.hash if raw and raw.size else None
         id = quarantine_id(hash, self.path)
         if raw and self.raw == "copy" and raw.size:
-            with workspace(self.store.root, raw.hash) as staging:
+            with workspace(self.store.work, raw.hash) as staging:
                 raw.keep(self.store.objects, staging)
         where = error.where if isinstance(error.where, Where) else Where(file=str(error.where or self.path))
         note = ReadNote(
@@ -108,4 +108,4 @@ class Refusal:
         return replace(outcome, message=message, exit_code=4)
 
     def _retry(self) -> str:
-        return f"twinloop ingest --store {self.store.root} {self.path}"
+        return f"twinloop ingest --store {self.store.url} {self.path}"

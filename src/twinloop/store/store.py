@@ -44,12 +44,14 @@ class Store:
     """A store in a folder.
 
     Attributes:
-        root: the folder. objects, manifests, journal, registry, quarantine: its parts.
+        url: where it lies, for people and other processes: a folder's path, or a URL.
+        work: the local folder of this machine's unfinished work: staging and locks. objects, manifests, journal, registry, quarantine: its parts.
         catalog: opened, and brought up to date, when first asked for.
     """
 
     def __init__(self, root: Path, settings: dict[str, object]) -> None:
-        self.root = root
+        self.url = str(root)
+        self.work = root
         self.settings = settings
         self.objects: Objects = LocalObjects(root)
         self.manifests = Manifests(self.objects)
@@ -133,7 +135,7 @@ class Store:
         """The catalog, up to date with what was committed when it was first asked for."""
         from twinloop.store.catalog import Catalog, local_catalog_url
 
-        url = str(self.settings.get("catalog") or local_catalog_url(self.root))
+        url = str(self.settings.get("catalog") or local_catalog_url(self.work))
         catalog = Catalog(url, self.objects, self.manifests, self.journal, self.registry)
         catalog.open()
         return catalog

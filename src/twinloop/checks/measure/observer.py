@@ -19,7 +19,7 @@ from twinloop.checks.measure.steps import ClockStep, find_steps
 from twinloop.checks.measure.timing import Timing, TimingMeter
 from twinloop.checks.measure.values import StreamValues, ValuesMeter, element_names, watched_columns
 from twinloop.core.clock import Epoch
-from twinloop.core.kinds import TIME_COLUMNS, Kind, StampSource
+from twinloop.core.kinds import GROUPED_KINDS, TIME_COLUMNS, StampSource
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class _Watch:
 
     def _first_of_messages(self, block: pa.RecordBatch) -> NDArray[np.int64] | None:
         """Rows that begin a message, where messages hold several rows."""
-        if self.stream.kind is not Kind.TRANSFORMS or "message" not in block.schema.names:
+        if self.stream.kind not in GROUPED_KINDS or "message" not in block.schema.names:
             return None
         message = np.asarray(block.column("message"))
         begins = np.flatnonzero(np.diff(message, prepend=message[0] - 1) != 0)

@@ -24,7 +24,7 @@ def stored_sources(store: Store, ids: Sequence[str] = ()) -> list[ExportSource]:
     """
     wanted = _wanted(store, ids)
     if not wanted:
-        raise StoreError("the store holds no session yet", where=str(store.root), fix="twinloop ingest PATH")
+        raise StoreError("the store holds no session yet", where=store.url, fix="twinloop ingest PATH")
     return [_source(store, session, episodes) for session, episodes in sorted(wanted.items())]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from twinloop.core.errors import MappingError, UnknownNameError, Where
-from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS, Kind
+from twinloop.core.kinds import GROUPED_KINDS, PAYLOAD_KINDS, TIME_COLUMNS, Kind
 from twinloop.formats.mapping.ragged import (
     float_values,
     is_list,
@@ -51,7 +51,7 @@ DEFAULT_FIELDS: dict[Kind, tuple[str, ...]] = {
 }
 
 #: Kinds with a sample made of several rows or of no numbers: no feature reads as a matrix from them.
-NO_MATRIX = PAYLOAD_KINDS | {Kind.TRANSFORMS, Kind.TEXT, Kind.EVENT, Kind.DETECTIONS, Kind.CAMERA_INFO}
+NO_MATRIX = PAYLOAD_KINDS | GROUPED_KINDS | {Kind.TEXT, Kind.EVENT, Kind.LABEL, Kind.CAMERA_INFO}
 
 _AXES = {2: ("x", "y"), 3: ("x", "y", "z"), 4: ("w", "x", "y", "z"), 6: ("x", "y", "z", "rx", "ry", "rz")}
 

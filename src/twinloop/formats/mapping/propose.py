@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _WHY_NOT = {
     Kind.TRANSFORMS: "frames are no numbers of one thing",
+    Kind.DETECTIONS: "boxes are statements about a scene",
+    Kind.LABEL: "labels are statements about spans",
     Kind.CAMERA_INFO: "calibration",
     Kind.RAW: "its messages were not decoded",
 }

@@ -46,7 +46,7 @@ from twinloop.checks.rule import Broken, Scope, rule
 from twinloop.checks.wording import count, duration, ms
 from twinloop.core.errors import Where
 from twinloop.core.finding import Severity
-from twinloop.core.kinds import Kind
+from twinloop.core.kinds import GROUPED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ class Limits:
 def backwards(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
     for stream in subject.streams.values():
         timing = subject.timing(stream)
-        if timing is None or stream.kind is Kind.TRANSFORMS:
+        if timing is None or stream.kind in GROUPED_KINDS:
             continue
         places = timing.backwards
         by_ns = places.end_ns - places.start_ns

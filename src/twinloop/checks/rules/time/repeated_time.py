@@ -47,7 +47,7 @@ from twinloop.checks.subject import SPORADIC_KINDS
 from twinloop.checks.wording import count, runs
 from twinloop.core.errors import Where
 from twinloop.core.finding import Severity
-from twinloop.core.kinds import Kind
+from twinloop.core.kinds import GROUPED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from twinloop.checks.subject import RecordingSubject
 
 
-_OF_ONE_MOMENT = SPORADIC_KINDS | {Kind.TRANSFORMS, Kind.DETECTIONS}
+_OF_ONE_MOMENT = SPORADIC_KINDS | GROUPED_KINDS
 
 
 @dataclass(frozen=True, slots=True)
