@@ -46,7 +46,7 @@ def test_a_flipped_bit_is_found(filled, pattern):
     victim = files(filled, pattern)[0]
     flip(victim)
     (trouble,) = [t for t in found(filled) if t.harm is Harm.DAMAGE]
-    assert trouble.key == victim.relative_to(filled.root).as_posix()
+    assert trouble.key == victim.relative_to(filled.work).as_posix()
     assert trouble.fix
 
 
@@ -58,14 +58,14 @@ def test_missing_and_truncated_files_are_found(filled, pattern, how):
         victim.unlink()
     else:
         victim.write_bytes(victim.read_bytes()[:-5])
-    assert [t.key for t in found(filled)] == [victim.relative_to(filled.root).as_posix()]
+    assert [t.key for t in found(filled)] == [victim.relative_to(filled.work).as_posix()]
 
 
 def test_a_damaged_manifest_and_files_without_manifest_are_found(filled):
     (manifest,) = files(filled, "sessions/*/manifest-*.json")
     manifest.write_bytes(manifest.read_bytes()[:100])
     troubles = found(filled)
-    assert manifest.relative_to(filled.root).as_posix() in {t.key for t in troubles if t.harm is Harm.DAMAGE}
+    assert manifest.relative_to(filled.work).as_posix() in {t.key for t in troubles if t.harm is Harm.DAMAGE}
     assert {t.harm for t in troubles if "/streams/" in t.key} == {Harm.LEFTOVER}
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_no_manifest_names_is_found(filled):
     beside = files(filled, "sessions/*/streams/*/*")[0].with_name("stray.parquet")
     beside.write_bytes(b"x")
     (trouble,) = found(filled)
-    assert (trouble.harm, trouble.key) == (Harm.LEFTOVER, beside.relative_to(filled.root).as_posix())
+    assert (trouble.harm, trouble.key) == (Harm.LEFTOVER, beside.relative_to(filled.work).as_posix())
 
 
 def test_a_torn_journal_line_is_found_and_the_others_hold(filled):
@@ -82,18 +82,18 @@ def test_a_torn_journal_line_is_found_and_the_others_hold(filled):
     torn = [t for t in found(filled) if t.key.startswith("journal/")]
     assert len(torn) == 1
     assert "byte" in torn[0].what
-    store = Store.open(filled.root)
+    store = Store.open(filled.work)
     store.catalog.rebuild()
     assert {episode.excluded for episode in store.session("last").session.episodes} == {"for a test"}
 
 
 def test_a_stale_catalog_is_found_and_made_anew(filled):
-    engine = sa.create_engine(f"sqlite:///{filled.root / 'catalog.sqlite'}")
+    engine = sa.create_engine(f"sqlite:///{filled.work / 'catalog.sqlite'}")
     with engine.begin() as connection:
         connection.execute(tables.episodes.delete())
     (trouble,) = found(filled)
     assert trouble.harm is Harm.STALE
-    store = Store.open(filled.root)
+    store = Store.open(filled.work)
     store.catalog.rebuild()
     assert store.catalog.stale() == []
     assert found(filled) == []
@@ -103,5 +103,5 @@ def test_a_catalog_that_is_gone_comes_back_equal(filled):
     before = list_sessions(filled.catalog), list_episodes(filled.catalog)
     for path in files(filled, "catalog.sqlite*"):
         path.unlink()
-    store = Store.open(filled.root)
+    store = Store.open(filled.work)
     assert (list_sessions(store.catalog), list_episodes(store.catalog)) == before

@@ -53,11 +53,11 @@ def test_fifty_kills(tmp_path, recording):
     ingest(reference, recording)  # here, so that the processes to be killed have all modules already
     expected = contents(reference)
     before = time.monotonic()
-    ingest_in_a_process(Store.create(tmp_path / "timed").root, recording, None)
+    ingest_in_a_process(Store.create(tmp_path / "timed").work, recording, None)
     whole_s = time.monotonic() - before
 
     moments = random.Random(1)
-    root = Store.create(tmp_path / "store-0").root
+    root = Store.create(tmp_path / "store-0").work
     killed = 0
     for number in range(1, KILLS + 1):
         finished = ingest_in_a_process(root, recording, moments.uniform(0, whole_s * 1.05))
@@ -68,5 +68,5 @@ def test_fifty_kills(tmp_path, recording):
             continue  # kill the next attempt on what this one left
         ingest_in_a_process(root, recording, None)
         judge(Store.open(root), expected)
-        root = Store.create(tmp_path / f"store-{number}").root
+        root = Store.create(tmp_path / f"store-{number}").work
     assert killed > KILLS // 3

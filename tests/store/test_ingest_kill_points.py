@@ -58,11 +58,11 @@ def forked(root, recording, die_at=None):
 
 
 def test_a_kill_at_any_step(tmp_path, tiny):
-    steps = forked(Store.create(tmp_path / "counted").root, tiny)
+    steps = forked(Store.create(tmp_path / "counted").work, tiny)
     assert steps > POINTS
     for number in range(POINTS):
         die_at = 1 + number * (steps - 2) // (POINTS - 1)
-        root = Store.create(tmp_path / f"store-{number}").root
+        root = Store.create(tmp_path / f"store-{number}").work
         forked(root, tiny, die_at)
         after = Store.open(root)
         assert not [t for t in check_store(after) if t.harm is Harm.DAMAGE], die_at

@@ -103,29 +103,29 @@ def test_folders_that_may_not_be_entered_are_told(shared, open_folder):
 
 
 def test_another_users_store_is_read_and_refuses_to_be_written(shared, open_folder):
-    before = sorted(path for path in shared.root.rglob("*") if path.is_file() and "catalog" not in path.name)
-    busy = shared.root / "staging" / "work"
+    before = sorted(path for path in shared.work.rglob("*") if path.is_file() and "catalog" not in path.name)
+    busy = shared.work / "staging" / "work"
     busy.mkdir(parents=True)
     busy.with_name("work.lock").write_bytes(b"")
     busy.with_name("work.lock").chmod(0o600)
     other = small(open_folder / "other.mcap")
-    assert as_nobody(lambda: list(check_store(Store.open(shared.root)))) == []
-    outcome = as_nobody(lambda: ingest(Store.open(shared.root), other))
+    assert as_nobody(lambda: list(check_store(Store.open(shared.work)))) == []
+    outcome = as_nobody(lambda: ingest(Store.open(shared.work), other))
     assert (outcome.status, outcome.exit_code) == (Status.FAILED, 3)
     assert "Permission denied" in outcome.message
-    assert str(shared.root) in outcome.message
-    after = sorted(path for path in shared.root.rglob("*") if path.is_file() and "catalog" not in path.name)
+    assert str(shared.work) in outcome.message
+    after = sorted(path for path in shared.work.rglob("*") if path.is_file() and "catalog" not in path.name)
     assert [path for path in after if path.name != "work.lock"] == before
 
 
 def test_what_fsck_may_not_read_is_told_and_the_rest_looked_at(shared):
-    blob = next(path for path in shared.root.glob("blobs/*/*"))
+    blob = next(path for path in shared.work.glob("blobs/*/*"))
     blob.chmod(0)
-    flipped = next(path for path in shared.root.glob("sessions/*/streams/*/*"))
+    flipped = next(path for path in shared.work.glob("sessions/*/streams/*/*"))
     flipped.write_bytes(flipped.read_bytes()[:-1] + b"?")
-    troubles = as_nobody(lambda: list(check_store(Store.open(shared.root))))
+    troubles = as_nobody(lambda: list(check_store(Store.open(shared.work))))
     keys = {trouble.key for trouble in troubles if trouble.harm is Harm.DAMAGE}
-    assert keys == {path.relative_to(shared.root).as_posix() for path in (blob, flipped)}
+    assert keys == {path.relative_to(shared.work).as_posix() for path in (blob, flipped)}
 
 
 def test_referenced_files_behind_a_shut_folder_are_told(shared, open_folder):

@@ -45,7 +45,8 @@ class Store:
 
     Attributes:
         url: where it lies, for people and other processes: a folder's path, or a URL.
-        work: the local folder of this machine's unfinished work: staging and locks. objects, manifests, journal, registry, quarantine: its parts.
+        work: the local folder of this machine's unfinished work: staging and locks.
+        objects, manifests, journal, registry, quarantine: its parts.
         catalog: opened, and brought up to date, when first asked for.
     """
 
