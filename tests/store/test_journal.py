@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinloop.store.journal import UNDO, Entry, Journal, decode_line, effective, encode_line
-from twinloop.store.objects import LocalObjects
+from twinloop.store.local_objects import LocalObjects
 
 
 def entry(number, kind="episode", target="e"):

@@ -11,8 +11,8 @@ from twinloop.core.kinds import Kind
 from twinloop.core.stream import Batch, Payload, Stream
 from twinloop.formats.video.decode import decode_images
 from twinloop.formats.video.still import decode_still, encode_still
+from twinloop.store.local_objects import LocalObjects
 from twinloop.store.manifest import Manifest, RecordingEntry
-from twinloop.store.objects import LocalObjects
 from twinloop.store.places import Places
 from twinloop.store.stored import StoredSession
 from twinloop.store.streams import Layout, RecordingWriter

@@ -15,8 +15,8 @@ from twinloop.core.stream import Batch, Payload, Stream
 from twinloop.formats.video.decode import decode_images
 from twinloop.formats.video.probe import packet_index
 from twinloop.store.display_order import find_order, order_of
+from twinloop.store.local_objects import LocalObjects
 from twinloop.store.manifest import Manifest, RecordingEntry
-from twinloop.store.objects import LocalObjects
 from twinloop.store.packets import essence, read_access
 from twinloop.store.places import Places
 from twinloop.store.stored import StoredSession

@@ -14,7 +14,7 @@ from twinloop.store.claims import claim
 from twinloop.store.commit import follow
 from twinloop.store.fsck import check_store
 from twinloop.store.ingest import Status, ingest
-from twinloop.store.objects import LocalObjects
+from twinloop.store.local_objects import LocalObjects
 from twinloop.store.queries import list_sessions
 from twinloop.store.sessions import join_sessions, split_session
 from twinloop.store.sources import IngestOptions

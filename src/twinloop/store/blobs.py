@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError, UnreadableError
-from twinloop.store.objects import reporting_system_errors
+from twinloop.store.disk import reporting_system_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,8 +18,8 @@ from twinloop.core.recording import Problem
 from twinloop.engine.progress import Meter, no_report
 from twinloop.store.claims import claim
 from twinloop.store.commit import commit_recording, follow, register_facts
+from twinloop.store.disk import NO_ROOM, write_refused
 from twinloop.store.making import Making, read_options
-from twinloop.store.objects import NO_ROOM, write_refused
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.publish import choose_tag, publish, remove_orphans
 from twinloop.store.quarantine import lost_parts, quarantine_id

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError, UsageError
+from twinloop.store.disk import reporting_system_errors
 from twinloop.store.edits import EPISODE, apply_edits, edit_data
 from twinloop.store.journal import UNDO, Journal
+from twinloop.store.local_objects import LocalObjects
 from twinloop.store.manifest import Manifests
-from twinloop.store.objects import LocalObjects, reporting_system_errors
 from twinloop.store.places import Places
 from twinloop.store.quarantine import Quarantine
 from twinloop.store.registry import RegistryOfFacts

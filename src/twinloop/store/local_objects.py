@@ -1,0 +1,181 @@
+"""Objects as files below a folder: keys are relative paths."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from twinloop.core.errors import StoreError
+from twinloop.store.disk import make_folders, reporting_system_errors, sync_file, sync_folder
+from twinloop.store.staging import STAGING, try_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TRIES = 20
+
+
+class LocalObjects:
+    """Objects as files below a folder. Names appear by hard link, so a file is whole or not there."""
+
+    shared = False
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.url = str(root)
+
+    def put(self, key: str, data: bytes) -> bool:
+        """Create `key` with these bytes unless it exists."""
+        if self.exists(key):
+            return False
+        for _ in range(_TRIES):
+            with suppress(FileNotFoundError):  # a cleaner took the temporary file for a dead one's
+                return self._put_once(key, data)
+        raise StoreError("the store's folder went away", where=str(self.root))
+
+    def _put_once(self, key: str, data: bytes) -> bool:
+        temporary = self.root / STAGING / f"tmp-{secrets.token_hex(8)}"
+        with reporting_system_errors(self.root):
+            temporary.parent.mkdir(exist_ok=True)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            try:
+                try_lock(descriptor)
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                os.fsync(descriptor)
+                return self._link(temporary, key)
+            finally:
+                temporary.unlink(missing_ok=True)
+                os.close(descriptor)
+
+    def put_file(self, key: str, path: Path) -> bool:
+        """Move a finished file on the same file system to `key` unless that exists."""
+        with reporting_system_errors(self.root):
+            sync_file(path)
+            created = self._link(path, key)
+            path.unlink()
+            return created
+
+    def _link(self, source: Path, key: str) -> bool:
+        target = self.root / key
+        make_folders(target.parent)
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:  # a concurrent `delete` took the folder that it had emptied
+            make_folders(target.parent)
+            os.link(source, target)
+        sync_folder(target.parent)
+        return True
+
+    def get(self, key: str) -> bytes:
+        """The bytes of `key`."""
+        with self.open(key) as file, self._reading(key):
+            return file.read()
+
+    def open(self, key: str) -> BinaryIO:
+        """`key`, open for reading and seeking."""
+        with self._reading(key):
+            return self.path(key).open("rb")
+
+    @contextmanager
+    def _reading(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise StoreError(
+                f"the store lacks {key}", where=self.url, fix="run `twinloop store fsck`"
+            ) from None
+        except OSError as error:
+            raise StoreError(f"the store cannot read {key}: {error.strerror}", where=self.url) from error
+
+    def digest(self, key: str) -> str:
+        """SHA-256 of the bytes of `key`."""
+        import hashlib
+
+        with self.open(key) as file, self._reading(key):
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def path(self, key: str, sha256: str | None = None) -> Path:  # noqa: ARG002
+        """The file that holds `key`, or would."""
+        return self.root / key
+
+    def release(self, key: str) -> None:
+        """Nothing was fetched."""
+
+    def place(self, key: str) -> Path:
+        """The file that holds `key`, or would."""
+        return self.root / key
+
+    def exists(self, key: str) -> bool:
+        """Whether `key` is there."""
+        return self.path(key).is_file()
+
+    def size(self, key: str) -> int:
+        """Bytes of `key`."""
+        with self._reading(key):
+            return self.path(key).stat().st_size
+
+    def walk(self, prefix: str) -> Iterator[str]:
+        """All keys below the folder `prefix`, in the same order every time."""
+        top = self.root / prefix
+        for folder, folders, files in os.walk(top):
+            folders.sort()
+            for name in sorted(files):
+                yield str(Path(folder, name).relative_to(self.root))
+
+    def listing(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """All keys below the folder `prefix` with their sizes. A file that goes meanwhile is passed over."""
+        for key in self.walk(prefix):
+            with suppress(FileNotFoundError):
+                yield key, self.path(key).stat().st_size
+
+    def children(self, prefix: str) -> list[str]:
+        """The names directly below the folder `prefix`, sorted; none below a file."""
+        try:
+            return sorted(entry.name for entry in os.scandir(self.root / prefix))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def append(self, key: str, data: bytes) -> None:
+        """Add whole lines at the end of `key`. A line that a crash tore is closed first, never joined."""
+        import fcntl
+
+        target = self.root / key
+        with reporting_system_errors(self.root):
+            make_folders(target.parent)
+            descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                size = os.fstat(descriptor).st_size
+                if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                    data = b"\n" + data
+                try:
+                    view = memoryview(data)
+                    while view:
+                        view = view[os.write(descriptor, view) :]
+                    os.fsync(descriptor)
+                except OSError:
+                    os.ftruncate(descriptor, size)  # half a line on a full disk is not worth keeping
+                    raise
+            finally:
+                os.close(descriptor)
+            if not size:
+                sync_folder(target.parent)
+
+    def delete(self, key: str) -> None:
+        """Take `key` away, and folders that it leaves empty."""
+        target = self.path(key)
+        target.unlink(missing_ok=True)
+        for folder in target.parents:
+            if folder == self.root:
+                break
+            try:
+                folder.rmdir()
+            except OSError:
+                break
