@@ -142,6 +142,10 @@ class LocalObjects:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def folders(self, prefix: str) -> dict[str, list[str]]:
+        """Each folder directly below the folder `prefix`, with the names directly in it."""
+        return {name: names for name in self.children(prefix) if (names := self.children(f"{prefix}/{name}"))}
+
     def append(self, key: str, data: bytes) -> None:
         """Add whole lines at the end of `key`. A line that a crash tore is closed first, never joined."""
         import fcntl
@@ -167,6 +171,23 @@ class LocalObjects:
                 os.close(descriptor)
             if not size:
                 sync_folder(target.parent)
+
+    def modified(self, key: str) -> float:
+        """When the bytes of `key` were last written, in seconds since 1970."""
+        with self._reading(key):
+            return self.path(key).stat().st_mtime
+
+    def overwrite(self, key: str, offset: int, data: bytes) -> None:
+        """Put `data` in the place of as many bytes of `key`. Appending goes on behind it, undisturbed."""
+        import fcntl
+
+        with self._reading(key), self.path(key).open("r+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(offset)
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+            os.fsync(file)
 
     def delete(self, key: str) -> None:
         """Take `key` away, and folders that it leaves empty."""

@@ -81,6 +81,15 @@ class Objects(Protocol):
     def children(self, prefix: str) -> list[str]:
         """The names directly below the folder `prefix`, sorted."""
 
+    def folders(self, prefix: str) -> dict[str, list[str]]:
+        """Each folder directly below the folder `prefix`, with the names of the objects directly in it."""
+
+    def modified(self, key: str) -> float:
+        """When `key` was made or last added to, in seconds since 1970; StoreError if it is not there."""
+
+    def overwrite(self, key: str, offset: int, data: bytes) -> None:
+        """Put `data`, durably, in the place of as many bytes of `key` from `offset` on. For erasure alone."""
+
     def delete(self, key: str) -> None:
         """Take `key` away, and what is cached of it here; nothing happens if it is not there."""
 
