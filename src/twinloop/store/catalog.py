@@ -147,14 +147,9 @@ class Catalog:
 
     def _changed_sessions(self, connection: Connection) -> list[str]:
         known = {row.id: row.revision for row in connection.execute(sa.select(tables.sessions))}
-        present = self._manifests.sessions()
-        changed = {
-            session
-            for session in present
-            if session not in known
-            or self._objects.exists(self._manifests.revisions(session).key(known[session] + 1))
-        }
-        changed |= known.keys() - set(present)
+        present = self._manifests.latest_revisions()
+        changed = {session for session, number in present.items() if known.get(session) != number}
+        changed |= known.keys() - present.keys()
         neighbours = {
             other for session in changed if (manifest := self._latest(session)) for other in related(manifest)
         }
@@ -286,8 +281,8 @@ class Catalog:
         """Take in new journal entries; give the episodes that they are about, by way of undos too."""
         read = {row.key: row.read for row in connection.execute(sa.select(tables.journal_files))}
         new: dict[str, Entry] = {}
-        for key in self._journal.files():
-            if self._objects.size(key) == read.get(key, 0):
+        for key, size in self._journal.sizes().items():
+            if size == read.get(key, 0):
                 continue
             part = self._journal.read(key, read.get(key, 0))
             new |= {entry.id: entry for entry in part.entries}
@@ -334,11 +329,10 @@ class Catalog:
             _insert(connection, tables.episodes, self._episode_rows(connection, manifest))
 
     def _read_registry(self, connection: Connection) -> None:
-        known = {(row.noun, row.id): row.revision for row in connection.execute(sa.select(tables.facts))}
         for noun in NOUNS:
-            for fact in self._registry.all(noun, self.problems):
-                if known.get((noun, fact.id)) == fact.revision:
-                    continue
+            query = sa.select(tables.facts.c.id, tables.facts.c.revision).where(tables.facts.c.noun == noun)
+            known = {row.id: row.revision for row in connection.execute(query)}
+            for fact in self._registry.news(noun, known, self.problems):
                 connection.execute(
                     tables.facts.delete().where(tables.facts.c.noun == noun, tables.facts.c.id == fact.id)
                 )

@@ -1,7 +1,8 @@
 """The journal: what people say of episodes and sessions, one durable line an entry, never changed.
 
-`journal/<host>.jsonl` holds JSON objects of the fields of `Entry`, each closed by a checksum of the bytes
-before it, so that a line torn by a crash is told from one that was written. An entry is taken back by
+`journal/<host>.jsonl` (in an object store, where nothing grows, `journal/<host>/<n>.jsonl`) holds JSON objects
+of the fields of `Entry`, each closed by a checksum of the bytes before it, so that a line torn by a crash is
+told from one that was written. An entry is taken back by
 another entry of kind ``undo``; nothing is ever removed.
 """
 
@@ -94,7 +95,11 @@ class Journal:
 
     def files(self) -> list[str]:
         """The keys of all journal files."""
-        return [f"{FOLDER}/{name}" for name in self._objects.children(FOLDER) if name.endswith(".jsonl")]
+        return sorted(self.sizes())
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each journal file, by key."""
+        return {key: size for key, size in self._objects.listing(FOLDER) if key.endswith(".jsonl")}
 
     def entries(self) -> list[Entry]:
         """All whole entries of all files, in the order in which they apply."""

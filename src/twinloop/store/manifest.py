@@ -20,7 +20,7 @@ from twinloop.core.recording import Attachment, ReadNote
 from twinloop.core.session import Episode, SessionFacts
 from twinloop.core.stream import Stream
 from twinloop.store.blobs import SourceFile
-from twinloop.store.revisions import Revisions
+from twinloop.store.revisions import Revisions, numbers_among
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 _FIX = "run `twinloop store fsck`"
 SESSIONS = "sessions"
+PREFIX = "manifest-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +190,20 @@ class Manifests:
 
     def revisions(self, session: str) -> Revisions:
         """The revisions of one session's manifest."""
-        return Revisions(self._objects, f"{SESSIONS}/{session}", "manifest-")
+        return Revisions(self._objects, f"{SESSIONS}/{session}", PREFIX)
 
     def sessions(self) -> list[str]:
         """Ids of all sessions that have a folder, whether or not a manifest is in it."""
         return [name for name in self._objects.children(SESSIONS) if is_ulid(name)]
+
+    def latest_revisions(self) -> dict[str, int]:
+        """The last revision of every session that has one, in one look."""
+        found = self._objects.folders(SESSIONS)
+        return {
+            session: numbers[-1]
+            for session, names in found.items()
+            if is_ulid(session) and (numbers := numbers_among(names, PREFIX))
+        }
 
     def get(self, session: str, revision: int) -> Manifest:
         """One revision.

@@ -9,7 +9,7 @@ import msgspec
 
 from twinloop.core.errors import StoreError, TwinloopError, UnknownNameError, UsageError
 from twinloop.store.objects import encode_name
-from twinloop.store.revisions import Revisions
+from twinloop.store.revisions import Revisions, numbers_among
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
@@ -79,16 +79,25 @@ class RegistryOfFacts:
         Raises:
             StoreError: one is damaged; with a list `damaged`, it goes there and the others are given.
         """
+        return self.news(noun, {}, damaged)
+
+    def news(
+        self, noun: str, known: Mapping[str, int], damaged: list[TwinloopError] | None = None
+    ) -> list[Fact]:
+        """As `all`, but for entries of which the last revision is `known` by id; those are not read."""
+        read = {encode_name(id): number for id, number in known.items()}
         found = []
-        for name in self._objects.children(f"{FOLDER}/{noun}"):
+        for name, names in self._objects.folders(f"{FOLDER}/{noun}").items():
+            numbers = numbers_among(names)
+            if not numbers or read.get(name) == numbers[-1]:
+                continue
             revisions = Revisions(self._objects, f"{FOLDER}/{noun}/{name}")
-            if number := revisions.latest():
-                try:
-                    found.append(_decode(revisions.get(number), revisions.key(number)))
-                except TwinloopError as error:
-                    if damaged is None:
-                        raise
-                    damaged.append(error)
+            try:
+                found.append(_decode(revisions.get(numbers[-1]), revisions.key(numbers[-1])))
+            except TwinloopError as error:
+                if damaged is None:
+                    raise
+                damaged.append(error)
         return found
 
 

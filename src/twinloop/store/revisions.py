@@ -6,9 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from twinloop.store.objects import Objects
 
 _NUMBER = re.compile(r"(\d+)\.json")
+
+
+def numbers_among(names: Iterable[str], prefix: str = "") -> list[int]:
+    """The revisions among the names of a folder, ascending."""
+    tails = (name[len(prefix) :] for name in names if name.startswith(prefix))
+    return sorted(int(match[1]) for tail in tails if (match := _NUMBER.fullmatch(tail)))
 
 
 class Revisions:
@@ -21,9 +29,7 @@ class Revisions:
 
     def numbers(self) -> list[int]:
         """The revisions that are there, ascending."""
-        names = self._objects.children(self.folder)
-        tails = (name[len(self.prefix) :] for name in names if name.startswith(self.prefix))
-        return sorted(int(match[1]) for tail in tails if (match := _NUMBER.fullmatch(tail)))
+        return numbers_among(self._objects.children(self.folder), self.prefix)
 
     def latest(self) -> int:
         """The last revision's number; 0 if there is none."""
