@@ -28,8 +28,9 @@ from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.core.session import Episode
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
+from twinloop.deliver.source import ExportSource
 from twinloop.formats.video.probe import packet_index
 from twinloop.testing.memory import MemoryRecording, MemoryStream, memory_stream
 

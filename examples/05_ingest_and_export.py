@@ -10,9 +10,9 @@ from pathlib import Path
 from twinloop.core.finding import Severity
 from twinloop.core.session import SessionFacts
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
-from twinloop.deliver.lerobot.stored import stored_sources
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
+from twinloop.deliver.stored import stored_sources
 from twinloop.store.ingest import ingest
 from twinloop.store.sources import IngestOptions
 from twinloop.store.store import Store

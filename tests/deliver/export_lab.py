@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.core.session import Episode, Outcome, SessionFacts
-from twinloop.deliver.lerobot.source import ExportSource
+from twinloop.deliver.source import ExportSource
 from twinloop.formats.video.probe import packet_index
 from twinloop.testing.memory import MemoryRecording, MemoryStream, changed, memory_stream
 

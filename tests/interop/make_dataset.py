@@ -20,7 +20,7 @@ from export_lab import START_NS, X264, Lab, at_rate
 from twinloop.core.kinds import Kind
 from twinloop.core.session import Outcome
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
 
 ROWS = 90

@@ -10,7 +10,7 @@ import typer
 from twinloop.cli.options import FormatOption, JsonOption, StoreOption, print_json, say_next, wants_json
 
 if TYPE_CHECKING:
-    from twinloop.deliver.lerobot.account import Account
+    from twinloop.deliver.account import Account
     from twinloop.deliver.rows import RowClock
 
 
@@ -73,10 +73,10 @@ def lerobot(
     """Write a LeRobot v3.0 dataset, the true times and an account of what was resampled beside it."""
     from twinloop.core.errors import UsageError
     from twinloop.deliver.align import Align
-    from twinloop.deliver.lerobot.account_text import account_text
+    from twinloop.deliver.account_text import account_text
     from twinloop.deliver.lerobot.export import export_lerobot
-    from twinloop.deliver.lerobot.source import ExportOptions
-    from twinloop.deliver.lerobot.stored import stored_sources
+    from twinloop.deliver.lerobot.options import ExportOptions
+    from twinloop.deliver.stored import stored_sources
     from twinloop.store.store import Store
 
     as_json = wants_json(format, json)
@@ -120,7 +120,7 @@ def _clock(text: str | None, fps: int | None, sources: object) -> RowClock:
     from collections.abc import Sequence
 
     from twinloop.core.errors import UsageError
-    from twinloop.deliver.lerobot.source import ExportSource
+    from twinloop.deliver.source import ExportSource
     from twinloop.deliver.rows import CameraClock, FixedClock
 
     assert isinstance(sources, Sequence)
@@ -168,11 +168,7 @@ def _summarise(account: Account, out: Path) -> None:
         f"{account.invalid_rows} invalid"
     )
     for name, camera in account.cameras.items():
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in camera.reasons.most_common())
-        typer.echo(
-            f"  {name}: {camera.remuxed} remuxed, {camera.reencoded} re-encoded"
-            + (f" because of {reasons}" if reasons else "")
-        )
+        typer.echo(f"  {name}: {camera.summary()}")
     for left in account.left_out:
         typer.echo(f"  left out: episode {left.episode} of session {left.session}: {left.why}")
     for warning in account.warnings:

@@ -113,9 +113,9 @@ def _report(store: Store, session: str, page: Path) -> Path:
 
 def _export(store: Store, out: Path) -> Path:
     from twinloop.deliver.lerobot.export import export_lerobot
-    from twinloop.deliver.lerobot.source import ExportOptions
-    from twinloop.deliver.lerobot.stored import stored_sources
+    from twinloop.deliver.lerobot.options import ExportOptions
     from twinloop.deliver.rows import CameraClock
+    from twinloop.deliver.stored import stored_sources
 
     export_lerobot(stored_sources(store), out, ExportOptions(clock=CameraClock("scene")))
     return out

@@ -16,9 +16,9 @@ from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.core.session import Outcome
 from twinloop.deliver.align import Align
-from twinloop.deliver.lerobot.dataset import Sizes
+from twinloop.deliver.lerobot.dataset_v3 import Sizes
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock, FixedClock
 from twinloop.testing.memory import changed, memory_stream
 
@@ -80,7 +80,7 @@ def test_rows_read_in_blocks_are_the_rows_read_at_once(lab, monkeypatch):
     for align in Align:
         options = replace(BY_TOP, align=align)
         whole = export(lab, source, options, force=True)
-        monkeypatch.setattr("twinloop.deliver.lerobot.features._BLOCK_ROWS", 7)
+        monkeypatch.setattr("twinloop.deliver.features._BLOCK_ROWS", 7)
         blocks = export(lab, source, options, force=True)
         assert blocks.data.equals(whole.data)
         assert blocks.rows.equals(whole.rows)

@@ -11,7 +11,7 @@ import time
 from export_lab import START_NS, DatasetView, at_rate
 
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
 
 SCRIPT = """

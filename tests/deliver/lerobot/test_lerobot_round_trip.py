@@ -11,9 +11,10 @@ from export_lab import START_NS, DatasetView, at_rate, number_of
 
 from twinloop.core.session import Episode
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
-from twinloop.deliver.lerobot.stored import stored_sources
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
+from twinloop.deliver.source import ExportSource
+from twinloop.deliver.stored import stored_sources
 from twinloop.formats.mapping.propose import propose
 from twinloop.formats.reader import open_recording
 from twinloop.formats.video.decode import decode_images

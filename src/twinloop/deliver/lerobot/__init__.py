@@ -1,4 +1,4 @@
-"""LeRobot v3.0 datasets out of sessions: rows by a stated clock, video remuxed where that changes nothing.
+"""LeRobot datasets out of sessions: rows by a stated clock, video remuxed where that changes nothing.
 
-The format is that of lerobot 0.6.1 (``codebase_version`` v3.0), read in its source.
+v3.0 is that of lerobot 0.6.1, v2.1 that of lerobot 0.3, both read in its source.
 """

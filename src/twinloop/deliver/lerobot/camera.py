@@ -11,7 +11,7 @@ import numpy as np
 from twinloop.deliver.align import Align, nearest_to, pick
 from twinloop.deliver.lerobot.avcc import ParameterSets
 from twinloop.deliver.lerobot.limits import LONGEST_FILE_S
-from twinloop.deliver.lerobot.pictures import ticks_in
+from twinloop.deliver.pictures import ticks_in
 from twinloop.deliver.rows import fits_rate, grid_ns
 
 if TYPE_CHECKING:

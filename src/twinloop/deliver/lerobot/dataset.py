@@ -1,40 +1,30 @@
-"""Writes a LeRobot v3.0 dataset, an episode at a time, below a folder."""
+"""A LeRobot dataset, an episode at a time: what all versions of the format share."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from twinloop.core.errors import UsageError
+from twinloop.deliver.features import FeatureSpec, Form
 from twinloop.deliver.lerobot.depth import DEPTH_INFO
-from twinloop.deliver.lerobot.limits import (
-    CHUNKS_SIZE,
-    CODEBASE_VERSION,
-    DATA_FILE_MB,
-    VIDEO_FILE_MB,
-)
-from twinloop.deliver.lerobot.stats import FeatureStats, RunningAggregate, value_stats
-from twinloop.deliver.lerobot.tables import (
-    DATA_PATH,
-    ChunkedParquet,
-    EpisodesTable,
-    column_of,
-    huggingface_metadata,
-    write_tasks,
-)
-from twinloop.deliver.lerobot.video_files import VIDEO_PATH, CameraFiles
+from twinloop.deliver.lerobot.limits import CHUNKS_SIZE
+from twinloop.deliver.lerobot.stats import FeatureStats, value_stats
+from twinloop.deliver.lerobot.tables import column_of, huggingface_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from twinloop.deliver.lerobot.encode import Encoder
-    from twinloop.deliver.lerobot.features import FeatureSpec
-    from twinloop.deliver.lerobot.video_files import VideoPlace
+    from twinloop.deliver.lerobot.video_files import CameraFiles, VideoPlace
 
 #: The columns that LeRobot's own writer adds.
 DEFAULT_FEATURES = {
@@ -47,20 +37,18 @@ DEFAULT_FEATURES = {
 SUCCESS = "next.success"
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """When a new file starts, in MB."""
-
-    data_mb: float = DATA_FILE_MB
-    video_mb: float = VIDEO_FILE_MB
-
-
-class LeRobotWriter:
-    """A dataset in the making. `close` completes it.
+class DatasetWriter(ABC):
+    """A dataset in the making, of one version of LeRobot's format. `close` completes it.
 
     Args:
         specs: its features. with_success: whether rows carry `next.success`.
+
+    Attributes:
+        videos: camera -> its video files.
     """
+
+    version: ClassVar[str]
+    videos: dict[str, CameraFiles]
 
     def __init__(
         self,
@@ -70,24 +58,25 @@ class LeRobotWriter:
         *,
         robot_type: str | None = None,
         with_success: bool = False,
-        sizes: Sizes = Sizes(),
     ) -> None:
-        self._root = root
+        self.root = root
         self.fps = fps
-        self._specs = specs
+        self.specs = specs
         self._robot_type = robot_type
         self._with_success = with_success
-        self._data = ChunkedParquet(root, DATA_PATH, sizes.data_mb)
-        self._episodes = EpisodesTable(root)
-        self.videos = {
-            name: CameraFiles(root, name, fps, file_mb=sizes.video_mb)
-            for name, spec in specs.items()
-            if spec.dtype == "video"
-        }
-        self._stats = RunningAggregate()
         self._tasks: dict[str, int] = {}
         self.total_episodes = 0
         self.total_rows = 0
+
+    @property
+    def cameras(self) -> list[str]:
+        """The features that are videos."""
+        return [name for name, spec in self.specs.items() if spec.is_camera]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks so far, by their index."""
+        return list(self._tasks)
 
     def add_episode(
         self,
@@ -97,18 +86,19 @@ class LeRobotWriter:
         task: str,
         rows: int,
         succeeded: bool = False,
+        attributes: Mapping[str, str] | None = None,
     ) -> int:
         """Add an episode whose videos are written already; returns its index.
 
         Args:
             values: feature -> (R, D). videos, image_stats: camera -> place, statistics.
-            succeeded: whether the last row is one of success.
+            succeeded: whether the last row is one of success. attributes: what else is known of it.
         """
         episode = self.total_episodes
         task_index = self._tasks.setdefault(task, len(self._tasks))
-        columns = {name: column_of(values[name], "float32") for name in self._specs if name in values}
+        columns = {name: column_of(values[name], "float32") for name in self.specs if name in values}
         raw: dict[str, NDArray[np.generic]] = {
-            name: values[name].astype(np.float32) for name in self._specs if name in values
+            name: values[name].astype(np.float32) for name in self.specs if name in values
         }
         if self._with_success:
             raw[SUCCESS] = np.arange(rows) == (rows - 1 if succeeded else -1)
@@ -122,30 +112,32 @@ class LeRobotWriter:
             if name in raw:
                 columns[name] = column_of(raw[name], DEFAULT_FEATURES.get(name, "bool"))
         table = pa.table(columns)
-        chunk, file = self._data.make_room(rows)
-        self._data.write(table.replace_schema_metadata(huggingface_metadata(table.schema)))
-
+        table = table.replace_schema_metadata(huggingface_metadata(table.schema))
         stats = {name: value_stats(value) for name, value in raw.items()} | image_stats
         stats = {name: stats[name] for name in self._feature_names() if name in stats}
-        self._stats.add(stats)
-        row: dict[str, object] = {
-            "episode_index": episode,
-            "tasks": [task],
-            "length": rows,
-            "data/chunk_index": chunk,
-            "data/file_index": file,
-            "dataset_from_index": self.total_rows,
-            "dataset_to_index": self.total_rows + rows,
-        }
-        for name, place in videos.items():
-            row[f"videos/{name}/chunk_index"] = place.chunk
-            row[f"videos/{name}/file_index"] = place.file
-            row[f"videos/{name}/from_timestamp"] = place.from_s
-            row[f"videos/{name}/to_timestamp"] = place.to_s
-        self._episodes.add(row, stats)
+        self.put(table, stats, task, videos, attributes or {})
         self.total_episodes += 1
         self.total_rows += rows
         return episode
+
+    @abstractmethod
+    def put(
+        self,
+        table: pa.Table,
+        stats: dict[str, FeatureStats],
+        task: str,
+        videos: dict[str, VideoPlace],
+        attributes: Mapping[str, str],
+    ) -> None:
+        """Write the rows of the next episode, and what `meta/` says of it."""
+
+    @abstractmethod
+    def finish(self) -> dict[str, object]:
+        """Finish all tables; what ``info.json`` says in this version alone."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Let go of open files; the folder is thrown away."""
 
     def close(self, encoders: dict[str, Encoder | None]) -> None:
         """Finish all files and write what describes them.
@@ -155,55 +147,36 @@ class LeRobotWriter:
         """
         for files in self.videos.values():
             files.close()
-        self._data.close()
-        self._episodes.close()
-        write_tasks(self._root, list(self._tasks))
-        _write_json(self._root / "meta/info.json", self._info(encoders))
-        stats = {
-            feature: {key: value.tolist() for key, value in values.items()}
-            for feature, values in self._stats.stats().items()
-        }
-        _write_json(self._root / "meta/stats.json", stats)
-
-    def abandon(self) -> None:
-        """Let go of open files; the folder is thrown away."""
-        for files in self.videos.values():
-            files.abandon()
-        self._data.close()
-
-    def _feature_names(self) -> list[str]:
-        return [*self._specs, *([SUCCESS] if self._with_success else []), *DEFAULT_FEATURES]
-
-    def _info(self, encoders: dict[str, Encoder | None]) -> dict[str, object]:
-        features: dict[str, object] = {}
-        for name, spec in self._specs.items():
-            features[name] = {"dtype": spec.dtype, "shape": list(spec.shape), "names": list(spec.names)}
-            if spec.dtype == "video":
-                features[name] = {
-                    "dtype": spec.dtype,
-                    "shape": list(spec.shape),
-                    "names": list(spec.names),
-                    "info": self._video_info(name, spec, encoders.get(name)),
-                }
-        if self._with_success:
-            features[SUCCESS] = {"dtype": "bool", "shape": [1], "names": None}
-        for name, dtype in DEFAULT_FEATURES.items():
-            features[name] = {"dtype": dtype, "shape": [1], "names": None}
-        return {
-            "codebase_version": CODEBASE_VERSION,
+        own = self.finish()
+        info = {
+            "codebase_version": self.version,
             "fps": self.fps,
-            "features": features,
+            "features": self._features(encoders),
             "total_episodes": self.total_episodes,
             "total_frames": self.total_rows,
             "total_tasks": len(self._tasks),
             "chunks_size": CHUNKS_SIZE,
-            "data_files_size_in_mb": DATA_FILE_MB,
-            "video_files_size_in_mb": VIDEO_FILE_MB,
-            "data_path": DATA_PATH,
-            "video_path": VIDEO_PATH if self.videos else None,
             "robot_type": self._robot_type,
             "splits": {"train": f"0:{self.total_episodes}"},
         }
+        write_json(self.root / "meta/info.json", info | own)
+
+    def _feature_names(self) -> list[str]:
+        return [*self.specs, *([SUCCESS] if self._with_success else []), *DEFAULT_FEATURES]
+
+    def _features(self, encoders: dict[str, Encoder | None]) -> dict[str, object]:
+        features: dict[str, object] = {}
+        for name, spec in self.specs.items():
+            dtype = "video" if spec.is_camera else "float32"
+            declared: dict[str, object] = {"dtype": dtype, "shape": list(spec.shape), "names": list(spec.names)}
+            if spec.is_camera:
+                declared["info"] = self._video_info(name, spec, encoders.get(name))
+            features[name] = declared
+        if self._with_success:
+            features[SUCCESS] = {"dtype": "bool", "shape": [1], "names": None}
+        for name, dtype in DEFAULT_FEATURES.items():
+            features[name] = {"dtype": dtype, "shape": [1], "names": None}
+        return features
 
     def _video_info(self, name: str, spec: FeatureSpec, encoder: Encoder | None) -> dict[str, object]:
         """LeRobot describes a camera once, from its first file."""
@@ -223,6 +196,28 @@ class LeRobotWriter:
         return info | (encoder.info if encoder is not None else {})
 
 
-def _write_json(path: Path, content: object) -> None:
+def lerobot_specs(specs: dict[str, FeatureSpec]) -> dict[str, FeatureSpec]:
+    """Features as LeRobot can declare them: yuv420p has even sides.
+
+    Raises:
+        UsageError: a name that LeRobot refuses.
+    """
+    declared = {}
+    for name, spec in specs.items():
+        if "/" in name:
+            raise UsageError(
+                f"LeRobot refuses a slash in the name of a feature: {name!r}",
+                where=f"stream {spec.described.get('stream')}",
+                fix="rename it in the mapping: twinloop map",
+            )
+        if spec.form is Form.IMAGES:
+            height, width, channels = spec.shape
+            spec = replace(spec, shape=(height & ~1, width & ~1, channels))
+        declared[name] = spec
+    return declared
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write `content` as LeRobot lays out its JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=4, ensure_ascii=False) + "\n", encoding="utf-8")

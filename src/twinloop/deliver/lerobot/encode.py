@@ -11,7 +11,7 @@ import numpy as np
 from twinloop.core.errors import UnknownNameError, UnreadableError, Where
 from twinloop.deliver.lerobot.avcc import OWN_ID
 from twinloop.deliver.lerobot.depth import DEPTH_OPTIONS, depth_picture
-from twinloop.deliver.lerobot.pictures import pictures_at, ticks_in
+from twinloop.deliver.pictures import pictures_at, ticks_in
 from twinloop.formats.video.pixels import to_pixels
 
 if TYPE_CHECKING:

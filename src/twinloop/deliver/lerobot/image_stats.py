@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.deliver.lerobot.pictures import keyframes_at
 from twinloop.deliver.lerobot.stats import FeatureStats, PixelStats
+from twinloop.deliver.pictures import keyframes_at
 from twinloop.formats.video.pixels import to_pixels
 
 #: Images of an episode that statistics are taken from at least.

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from twinloop.deliver.lerobot.limits import CHUNKS_SIZE, DATA_FILE_MB, next_file
+from twinloop.deliver.lerobot.limits import CHUNKS_SIZE, DATA_FILE_MB, next_file, place_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,11 +53,15 @@ def _hf_dtype(kind: pa.DataType) -> str:
 
 
 class ChunkedParquet:
-    """Parquet files that roll over by size, at the places that LeRobot would choose."""
+    """Parquet files that roll over by size, at the places that LeRobot would choose; with `one_each`, at
+    each call of `make_room`."""
 
-    def __init__(self, root: Path, pattern: str, file_mb: float = DATA_FILE_MB) -> None:
+    def __init__(
+        self, root: Path, pattern: str, file_mb: float = DATA_FILE_MB, *, one_each: bool = False
+    ) -> None:
         self._root = root
         self._pattern = pattern
+        self._one_each = one_each
         self._most_bytes = file_mb * 1024**2
         self._sink: IO[bytes] | None = None
         self._writer: pq.ParquetWriter | None = None
@@ -67,7 +71,7 @@ class ChunkedParquet:
     def make_room(self, rows: int) -> tuple[int, int]:
         """(chunk, file) that the next `rows` rows go into: a new one where they would not fit."""
         size = self._sink.tell() if self._sink is not None else 0
-        if self._sink is None or size + size / max(self._rows, 1) * rows >= self._most_bytes:
+        if self._one_each or self._sink is None or size + size / max(self._rows, 1) * rows >= self._most_bytes:
             self.close()
             self.place = next_file(*self.place, CHUNKS_SIZE)
         return self.place
@@ -78,7 +82,7 @@ class ChunkedParquet:
 
         if self._writer is None:
             chunk, file = self.place
-            path = self._root / self._pattern.format(chunk_index=chunk, file_index=file)
+            path = self._root / place_in(self._pattern, chunk, file)
             path.parent.mkdir(parents=True, exist_ok=True)
             self._sink = path.open("wb")
             self._writer = pq.ParquetWriter(self._sink, table.schema, compression="snappy", use_dictionary=True)

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError
+from twinloop.deliver.bitstream import has_start_codes, nal_bytes
 from twinloop.deliver.lerobot.avcc import ParameterSets
-from twinloop.deliver.lerobot.bitstream import has_start_codes, nal_bytes
 from twinloop.deliver.lerobot.camera import Run
-from twinloop.deliver.lerobot.limits import LONGEST_FILE_S, VIDEO_FILE_MB, next_file
+from twinloop.deliver.lerobot.limits import LONGEST_FILE_S, VIDEO_FILE_MB, next_file, place_in
 from twinloop.formats.video.probe import open_video
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class CameraFiles:
     """Writes the video files of one camera below `root`, and checks each after closing it.
 
     A new file starts where LeRobot's would (200 MB), where parameter sets change, and before
-    `LONGEST_FILE_S`.
+    `LONGEST_FILE_S`; with `one_each`, with every episode.
+
+    Args:
+        pattern: the path of a file, from ``video_key``, ``chunk`` and ``file``.
     """
 
     def __init__(
@@ -62,8 +65,12 @@ class CameraFiles:
         *,
         file_mb: float = VIDEO_FILE_MB,
         longest_s: float = LONGEST_FILE_S,
+        pattern: str = VIDEO_PATH,
+        one_each: bool = False,
     ) -> None:
         self._root = root
+        self._pattern = pattern
+        self._one_each = one_each
         self._key = key
         self._fps = fps
         self._most_bytes = file_mb * 1024**2
@@ -111,6 +118,7 @@ class CameraFiles:
         current = self._open
         if (
             current is None
+            or self._one_each
             or current.parameters != parameters
             or current.bytes + size >= self._most_bytes
             or current.images + images > self._most_images
@@ -123,9 +131,7 @@ class CameraFiles:
         import av
 
         self._chunk, self._file = next_file(self._chunk, self._file)
-        path = self._root / VIDEO_PATH.format(
-            video_key=self._key, chunk_index=self._chunk, file_index=self._file
-        )
+        path = self._root / place_in(self._pattern, self._chunk, self._file, self._key)
         path.parent.mkdir(parents=True, exist_ok=True)
         output = av.open(str(path), "w", options={"movflags": "faststart"})
         with open_video(run.index.header.file) as source:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from export_lab import DatasetView, at_rate
 
-from twinloop.deliver.lerobot.bitstream import is_entry
-from twinloop.deliver.lerobot.entries import entry_index
+from twinloop.deliver.bitstream import is_entry
+from twinloop.deliver.entries import entry_index
 from twinloop.deliver.lerobot.export import export_lerobot
-from twinloop.deliver.lerobot.source import ExportOptions
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.deliver.rows import CameraClock
 from twinloop.formats.video.probe import packet_index
 

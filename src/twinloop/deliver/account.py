@@ -14,48 +14,111 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from twinloop.deliver.align import Aligned
-    from twinloop.deliver.lerobot.camera import CameraPlan
-    from twinloop.deliver.lerobot.plan import EpisodePlan, LeftOut
+    from twinloop.deliver.plan import EpisodePlan, LeftOut
 
-#: Images from one keyframe to the next, from which on random access gets slow.
-GOP_LIMIT = 10
 #: A sample that rows hold for longer is warned of where --max-age does not say what is too long.
 HELD_LIMIT_MS = 1000.0
 
 
 @dataclass(slots=True)
 class CameraAccount:
-    """What happened to one camera's images in all episodes. Times in ms."""
+    """What happened to one camera's images in all episodes. Times in ms.
 
-    remuxed: int = 0
-    reencoded: int = 0
+    Attributes:
+        reasons: why images could not be taken over byte by byte, each with how often.
+        dropped, duplicated: images that no row shows; rows that show the image before again.
+        largest_after_row_ms, largest_before_row_ms: how far an image lies from the time of its row.
+    """
+
     reasons: Counter[str] = field(default_factory=Counter)
-    codecs: Counter[str] = field(default_factory=Counter)
-    longest_gop: int = 0
     dropped: int = 0
     duplicated: int = 0
     undecodable: int = 0
-    lead_images: int = 0
-    heads: int = 0
-    largest_true_minus_grid_ms: float = 0.0
     largest_after_row_ms: float = 0.0
     largest_before_row_ms: float = 0.0
 
-    def add(self, plan: CameraPlan, codec: str, broken: int, gop: int) -> None:
-        """Count one episode."""
-        self.remuxed += plan.remuxed
-        self.reencoded += not plan.remuxed
-        self.reasons.update(reason.value for reason in plan.reasons)
-        self.codecs[codec] += 1
-        self.longest_gop = max(self.longest_gop, gop)
-        self.dropped += plan.dropped
-        self.duplicated += plan.duplicated
-        self.undecodable += broken
-        self.lead_images += plan.lead
-        self.heads += plan.head > 0
-        self.largest_true_minus_grid_ms = max(self.largest_true_minus_grid_ms, plan.grid_error_ns / 1e6)
-        self.largest_after_row_ms = max(self.largest_after_row_ms, plan.after_ns / 1e6)
-        self.largest_before_row_ms = max(self.largest_before_row_ms, plan.before_ns / 1e6)
+    def add_rows(
+        self, shown: NDArray[np.int64], times_ns: NDArray[np.int64], row_ns: NDArray[np.int64]
+    ) -> None:
+        """Count the images at places `shown` (R,) of `times_ns` in an episode's rows (R,)."""
+        if not len(shown):
+            return
+        off_ns = times_ns[shown] - row_ns
+        self.dropped += int(shown[-1] - shown[0] + 1 - len(np.unique(shown)))
+        self.duplicated += int((np.diff(shown) == 0).sum())
+        self.largest_after_row_ms = max(self.largest_after_row_ms, float(off_ns.max()) / 1e6)
+        self.largest_before_row_ms = max(self.largest_before_row_ms, float(-off_ns.min()) / 1e6)
+
+    def summary(self) -> str:
+        """What was done, in a few words."""
+        return f"{self.dropped} dropped, {self.duplicated} duplicated"
+
+    def because(self) -> str:
+        """The reasons, most frequent first, each with how often."""
+        return ", ".join(f"{reason} ({count})" for reason, count in self.reasons.most_common())
+
+    def warnings(self, name: str) -> list[str]:
+        """What follows from the numbers."""
+        if not self.undecodable:
+            return []
+        return [
+            f"{name}: {self.undecodable} images do not decode; their rows show another image and are invalid"
+        ]
+
+    def cells(self) -> dict[str, str]:
+        """Heading -> cell of its line in the account's table of cameras."""
+        return {
+            "before its row": f"{self.largest_before_row_ms:.3f} ms",
+            "after its row": f"{self.largest_after_row_ms:.3f} ms",
+            "dropped": str(self.dropped),
+            "duplicated": str(self.duplicated),
+        }
+
+    def remarks(self, name: str) -> list[str]:  # noqa: ARG002  (the bare numbers need none)
+        """Sentences below the table of cameras."""
+        return []
+
+    def to_json(self) -> dict[str, object]:
+        """The numbers, ready for JSON."""
+        return {
+            "dropped_images": self.dropped,
+            "duplicated_images": self.duplicated,
+            "undecodable_images": self.undecodable,
+            "largest_after_row_ms": self.largest_after_row_ms,
+            "largest_before_row_ms": self.largest_before_row_ms,
+        }
+
+
+@dataclass(slots=True)
+class ImageAccount(CameraAccount):
+    """Images that stand by themselves: `copied` are the recording's own bytes; `encoded` were decoded and
+    written in another form."""
+
+    copied: int = 0
+    encoded: int = 0
+
+    def summary(self) -> str:
+        """What was done, in a few words."""
+        because = f" because of {self.because()}" if self.reasons else ""
+        return f"{self.copied} images with their own bytes, {self.encoded} encoded anew{because}"
+
+    def cells(self) -> dict[str, str]:
+        """Heading -> cell."""
+        return {
+            "own bytes": str(self.copied),
+            "encoded anew": str(self.encoded),
+            "because of": self.because() or "-",
+            **CameraAccount.cells(self),
+        }
+
+    def to_json(self) -> dict[str, object]:
+        """The numbers, ready for JSON."""
+        return {
+            "copied_images": self.copied,
+            "encoded_images": self.encoded,
+            "encoded_because": dict(self.reasons),
+            **CameraAccount.to_json(self),
+        }
 
 
 @dataclass(slots=True)
@@ -110,12 +173,20 @@ class EpisodeAccount:
 
 @dataclass(slots=True)
 class Account:
-    """All of it. `to_json` is what ``account.json`` holds."""
+    """All of it. `to_json` is what ``account.json`` holds.
 
+    Attributes:
+        format: what is written, as the account names it. trainers: who reads it, in a sentence.
+        grid: whether the format has no times but row / fps.
+    """
+
+    format: str
     fps: int
     clock: str
     align: str
     max_age_ms: float | None
+    trainers: str = "trainers"
+    grid: bool = True
     episodes: list[EpisodeAccount] = field(default_factory=list)
     cameras: dict[str, CameraAccount] = field(default_factory=dict)
     features: dict[str, FeatureAccount] = field(default_factory=dict)
@@ -157,39 +228,14 @@ class Account:
                 after_gap_s=plan.span.after_gap_s,
                 largest_true_minus_grid_ms=float(np.abs(plan.span.row_ns - on_grid_ns).max()) / 1e6,
                 invalid_rows=ranges(~valid),
-                cameras={
-                    name: {
-                        "remuxed": camera.remuxed,
-                        "reasons": {reason.value: why for reason, why in camera.reasons.items()},
-                        "lead_images": camera.lead,
-                        "reencoded_first_rows": camera.head,
-                        "dropped": camera.dropped,
-                        "duplicated": camera.duplicated,
-                        "largest_true_minus_grid_ms": camera.grid_error_ns / 1e6,
-                    }
-                    for name, camera in plan.cameras.items()
-                },
+                cameras=plan.camera_facts(),
             )
         )
 
     def conclude(self) -> None:
         """Draw the warnings that follow from the numbers."""
         for name, camera in self.cameras.items():
-            if camera.longest_gop > GOP_LIMIT:
-                self.warnings.append(
-                    f"{name}: up to {camera.longest_gop} images from one keyframe to the next (over "
-                    f"{GOP_LIMIT}): random access decodes them all and gets slow; --reencode makes groups of 2"
-                )
-            if len(camera.codecs) > 1:
-                self.warnings.append(
-                    f"{name}: more than one codec ({', '.join(sorted(camera.codecs))}), each in files of its "
-                    "own; info.json names that of the first"
-                )
-            if camera.undecodable:
-                self.warnings.append(
-                    f"{name}: {camera.undecodable} images do not decode; their rows show another image and "
-                    "are invalid"
-                )
+            self.warnings += camera.warnings(name)
         held = {name: camera.largest_before_row_ms for name, camera in self.cameras.items()}
         held |= {name: feature.oldest_ms for name, feature in self.features.items()}
         self.warnings += [
@@ -204,14 +250,14 @@ class Account:
         if self.invalid_rows:
             self.warnings.append(
                 f"{self.invalid_rows} of {self.rows} rows are invalid (see invalid_rows of the episodes and "
-                "`valid` in twinloop/rows.parquet); LeRobot does not know of it and trains on them"
+                f"`valid` in twinloop/rows.parquet); {self.trainers} do not know of it and train on them"
             )
 
     def to_json(self) -> dict[str, object]:
         """The account, ready for JSON."""
         return {
             "schema": 1,
-            "format": "lerobot v3.0",
+            "format": self.format,
             "twinloop": __version__,
             "fps": self.fps,
             "clock": self.clock,
@@ -221,24 +267,7 @@ class Account:
             "rows_total": self.rows,
             "invalid_rows_total": self.invalid_rows,
             "largest_true_minus_grid_ms": self.largest_true_minus_grid_ms,
-            "cameras": {
-                name: {
-                    "remuxed_episodes": camera.remuxed,
-                    "reencoded_episodes": camera.reencoded,
-                    "reencoded_because": dict(camera.reasons),
-                    "codecs": dict(camera.codecs),
-                    "longest_gop": camera.longest_gop,
-                    "dropped_images": camera.dropped,
-                    "duplicated_images": camera.duplicated,
-                    "undecodable_images": camera.undecodable,
-                    "unreferenced_lead_images": camera.lead_images,
-                    "remuxed_but_for_the_first_group": camera.heads,
-                    "largest_true_minus_grid_ms": camera.largest_true_minus_grid_ms,
-                    "largest_after_row_ms": camera.largest_after_row_ms,
-                    "largest_before_row_ms": camera.largest_before_row_ms,
-                }
-                for name, camera in self.cameras.items()
-            },
+            "cameras": {name: camera.to_json() for name, camera in self.cameras.items()},
             "features": {
                 name: {
                     "align": feature.align,

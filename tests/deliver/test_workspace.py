@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from twinloop.core.errors import TwinloopError, UsageError
-from twinloop.deliver.lerobot.workspace import whole_folder
+from twinloop.deliver.workspace import whole_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -70,7 +70,7 @@ def test_leftovers_of_killed_exports_are_removed_and_their_victims_restored(tmp_
 def test_a_kill_leaves_no_folder_of_that_name(tmp_path):
     script = (
         "import sys, time; from pathlib import Path\n"
-        "from twinloop.deliver.lerobot.workspace import whole_folder\n"
+        "from twinloop.deliver.workspace import whole_folder\n"
         "with whole_folder(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'half').touch(); print('writing', flush=True); time.sleep(60)\n"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.deliver.lerobot.bitstream import has_start_codes, is_entry
+from twinloop.deliver.bitstream import has_start_codes, is_entry
 from twinloop.formats.video.probe import open_video, packet_index
 
 if TYPE_CHECKING:

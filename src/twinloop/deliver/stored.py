@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError
-from twinloop.deliver.lerobot.source import ExportSource
+from twinloop.deliver.source import ExportSource
 from twinloop.store.queries import list_episodes, list_sessions, resolve_episodes, resolve_session
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +12,15 @@ import numpy as np
 from twinloop.core.errors import UsageError, Where
 from twinloop.core.kinds import LAYOUTS, Kind, Role
 from twinloop.deliver.align import Align, Aligned, align_samples, joined
-from twinloop.deliver.lerobot.source import CAMERA_KINDS
+from twinloop.deliver.source import CAMERA_KINDS
 from twinloop.formats.mapping.feature import FeatureSamples, read_features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from twinloop.core.mapping import Feature
-    from twinloop.deliver.lerobot.source import ExportOptions, ExportSource
+    from twinloop.deliver.options import RowOptions
+    from twinloop.deliver.source import ExportSource
 
 #: How far before an episode its first row's sample is looked for at first.
 _LOOK_BACK_NS = 5_000_000_000
@@ -29,29 +31,46 @@ _BLOCK_ROWS = 10_000
 _QUATERNION = re.compile(r"(.*?)w\|\1x\|\1y\|\1z")
 
 
+class Form(StrEnum):
+    """What the values of a feature are."""
+
+    NUMBERS = "numbers"  # (D,) float64
+    IMAGES = "images"  # (height, width, 3) uint8
+    DEPTH = "depth"  # (height, width, 1) uint16
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureSpec:
-    """One feature as ``info.json`` declares it.
+    """One feature of a dataset.
 
     Attributes:
-        dtype: ``float32`` or ``video``. shape: (D,), or (height, width, channels).
-        names: of the elements, or of the axes of an image. depth: whether its images are depth.
+        shape: (D,), or (height, width, channels). names: of the elements, or of the axes of an image.
+        described: what else is known of it, ready for JSON.
     """
 
     name: str
-    dtype: str
+    form: Form
     shape: tuple[int, ...]
     names: tuple[str, ...]
-    depth: bool = False
     unit: str = ""
     described: dict[str, object] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_camera(self) -> bool:
+        """Whether its values are images or depth."""
+        return self.form is not Form.NUMBERS
+
+    @property
+    def depth(self) -> bool:
+        """Whether its images are depth."""
+        return self.form is Form.DEPTH
 
 
 def specs_of(source: ExportSource) -> dict[str, FeatureSpec]:
     """feature name -> what it is in this session.
 
     Raises:
-        UsageError: a name that LeRobot refuses, a feature without samples, or no feature at all.
+        UsageError: images outside of video files, a feature without samples, or no feature at all.
     """
     exported = (*source.number_features(), *source.camera_features())
     specs = {feature.name: _spec(source, feature) for feature in exported}
@@ -66,12 +85,6 @@ def specs_of(source: ExportSource) -> dict[str, FeatureSpec]:
 
 def _spec(source: ExportSource, feature: Feature) -> FeatureSpec:
     where = Where(file=f"session {source.session}", stream=feature.stream)
-    if "/" in feature.name:
-        raise UsageError(
-            f"LeRobot refuses a slash in the name of a feature: {feature.name!r}",
-            where=where,
-            fix="rename it in the mapping: twinloop map",
-        )
     stream = source.recording.streams[feature.stream]
     described: dict[str, object] = {
         "stream": feature.stream,
@@ -94,16 +107,14 @@ def _spec(source: ExportSource, feature: Feature) -> FeatureSpec:
                 fix="take the recording into a store (`twinloop ingest`) and export from there",
             )
         first = stream.segments[0]
-        depth = stream.kind is Kind.DEPTH
-        height, width = (first.height, first.width) if depth else (first.height & ~1, first.width & ~1)
-        shape = (height, width, 1 if depth else 3)
-        return FeatureSpec(
-            feature.name, "video", shape, ("height", "width", "channels"), depth, described=described
-        )
+        form = Form.DEPTH if stream.kind is Kind.DEPTH else Form.IMAGES
+        shape = (first.height, first.width, 1 if form is Form.DEPTH else 3)
+        axes = ("height", "width", "channels")
+        return FeatureSpec(feature.name, form, shape, axes, described=described)
     samples = _some_samples(source, feature)
     width = samples.values.shape[1]
     names = samples.names or tuple(f"{feature.name.rsplit('.', 1)[-1]}_{k}" for k in range(width))
-    return FeatureSpec(feature.name, "float32", (width,), tuple(names), False, feature.unit, described)
+    return FeatureSpec(feature.name, Form.NUMBERS, (width,), tuple(names), feature.unit, described)
 
 
 def _some_samples(source: ExportSource, feature: Feature) -> FeatureSamples:
@@ -130,8 +141,8 @@ def agree(specs: dict[str, FeatureSpec], others: dict[str, FeatureSpec], session
         raise _differ(f"it has {', '.join(more)}, which the first has not", session, first)
     for name, spec in specs.items():
         other = others[name]
-        if spec.dtype != other.dtype or spec.depth != other.depth:
-            raise _differ(f"{name} is {other.dtype}, not {spec.dtype}", session, first)
+        if spec.form is not other.form:
+            raise _differ(f"{name} is {other.form.value}, not {spec.form.value}", session, first)
         if spec.shape != other.shape:
             raise _differ(f"{name} has shape {other.shape}, not {spec.shape}", session, first)
         if spec.names != other.names:
@@ -149,9 +160,7 @@ def _differ(what: str, session: str, first: str) -> UsageError:
     )
 
 
-def align_features(
-    source: ExportSource, row_ns: NDArray[np.int64], options: ExportOptions
-) -> dict[str, Aligned]:
+def align_features(source: ExportSource, row_ns: NDArray[np.int64], options: RowOptions) -> dict[str, Aligned]:
     """Values of the features of numbers in rows (R,) of one episode. Actions hold, whatever
     `options.align`. Samples are read some thousand rows at a time, so memory does not grow with them."""
     blocks = np.split(row_ns, range(_BLOCK_ROWS, len(row_ns), _BLOCK_ROWS))
@@ -159,7 +168,7 @@ def align_features(
     return {name: joined([part[name] for part in parts]) for name in parts[0]}
 
 
-def _align_block(source: ExportSource, row_ns: NDArray[np.int64], options: ExportOptions) -> dict[str, Aligned]:
+def _align_block(source: ExportSource, row_ns: NDArray[np.int64], options: RowOptions) -> dict[str, Aligned]:
     features = source.number_features()
     samples = samples_around(source, features, int(row_ns[0]), int(row_ns[-1]), options.align)
     return {

@@ -1,4 +1,4 @@
-"""What LeRobot has no place for, beside the dataset in a folder that it does not look into.
+"""What a dataset's format has no place for, beside it in a folder that trainers do not look into.
 
 ``twinloop/rows.parquet`` has one row for each row of the dataset: its true time, its time on the grid,
 whether it is valid, and the true time of the sample that each feature took. ``twinloop/episodes.parquet``
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from twinloop.deliver.lerobot.features import FeatureSpec
-    from twinloop.deliver.lerobot.plan import EpisodePlan
-    from twinloop.deliver.lerobot.source import ExportSource
+    from twinloop.deliver.features import FeatureSpec
+    from twinloop.deliver.plan import EpisodePlan
+    from twinloop.deliver.source import ExportSource
 
 FOLDER = "twinloop"
 
 
 class Sidecar:
-    """Writes the folder `twinloop` below `root`."""
+    """Writes the tables of one dataset into `folder`."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root / FOLDER
-        self._root.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._rows: pq.ParquetWriter | None = None
         self._episodes: list[dict[str, object]] = []
 
@@ -65,7 +65,7 @@ class Sidecar:
             }
         )
         if self._rows is None:
-            self._rows = pq.ParquetWriter(self._root / "rows.parquet", table.schema)
+            self._rows = pq.ParquetWriter(self.folder / "rows.parquet", table.schema)
         self._rows.write_table(table)
         self._episodes.append(_provenance(episode_index, plan))
 
@@ -73,7 +73,7 @@ class Sidecar:
         """The times of all samples of all streams of a session within its episodes."""
         import pyarrow.parquet as pq
 
-        folder = self._root / "times" / quote(source.session, safe="")
+        folder = self.folder / "times" / quote(source.session, safe="")
         folder.mkdir(parents=True, exist_ok=True)
         writers: dict[str, pq.ParquetWriter] = {}
         starts = np.array([episode.start_ns for episode in source.episodes])
@@ -117,7 +117,7 @@ class Sidecar:
         }
         facts = {"features": features, "sessions": sessions}
         text = json.dumps(facts, indent=2, ensure_ascii=False, default=str)
-        (self._root / "facts.json").write_text(text + "\n", encoding="utf-8")
+        (self.folder / "facts.json").write_text(text + "\n", encoding="utf-8")
 
     def close(self) -> None:
         """Finish the tables of rows and episodes."""
@@ -127,7 +127,7 @@ class Sidecar:
             self._rows.close()
             self._rows = None
         if self._episodes:
-            pq.write_table(pa.Table.from_pylist(self._episodes), self._root / "episodes.parquet")
+            pq.write_table(pa.Table.from_pylist(self._episodes), self.folder / "episodes.parquet")
 
 
 def _camera_info(source: ExportSource) -> dict[str, object]:

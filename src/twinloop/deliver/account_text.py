@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twinloop.deliver.lerobot.account import Account, EpisodeAccount
+    from twinloop.deliver.account import Account, EpisodeAccount
 
 #: Episodes with something to say that the page lists; the rest are in account.json.
 _LISTED = 50
@@ -35,11 +35,17 @@ def _head(account: Account) -> str:
         f"# What this export {'would do' if account.dry_run else 'did'} to the recordings\n\n"
         f"The dataset {would} {len(account.episodes)} episodes, {account.rows} rows, {seconds:.1f} s at "
         f"{account.fps} rows a second.\n\n"
-        f"- Rows: {account.clock}. LeRobot puts row k at k / {account.fps} s; the true time of a row lies at "
-        f"most {account.largest_true_minus_grid_ms:.3f} ms from there.\n"
+        f"- Rows: {account.clock}. {_times(account)}\n"
         f"- Observations: {_ALIGNED[account.align]}. Actions hold: the latest at or before the row.\n"
         f"- Oldest sample allowed: {_age(account.max_age_ms)}. Invalid rows: {account.invalid_rows}."
     )
+
+
+def _times(account: Account) -> str:
+    said = f"the true time of a row lies at most {account.largest_true_minus_grid_ms:.3f} ms from there."
+    if account.grid:
+        return f"{account.format} puts row k at k / {account.fps} s; {said}"
+    return f"Each row carries its true time. Trainers that take row k for k / {account.fps} s: {said}"
 
 
 _ALIGNED = {
@@ -63,35 +69,17 @@ def _warnings(account: Account) -> str:
 def _cameras(account: Account) -> str:
     if not account.cameras:
         return ""
+    headings = ["camera", *next(iter(account.cameras.values())).cells()]
     lines = [
         "## Cameras",
         "",
-        "Remuxed: the images are the recording's own, byte by byte; only their times are set to row / fps.",
+        "Remuxed, own bytes: the recording's own images, byte by byte; at most their times are set anew.",
         "",
-        "| camera | remuxed | re-encoded | because of | true - grid, at most | before its row | after its row "
-        "| dropped | duplicated | keyframe every |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(headings)} |",
+        "|" + "---|" * len(headings),
     ]
-    for name, camera in account.cameras.items():
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in camera.reasons.most_common())
-        lines.append(
-            f"| {name} | {camera.remuxed} | {camera.reencoded} | {reasons or '-'} "
-            f"| {camera.largest_true_minus_grid_ms:.3f} ms | {camera.largest_before_row_ms:.3f} ms "
-            f"| {camera.largest_after_row_ms:.3f} ms | {camera.dropped} | {camera.duplicated} "
-            f"| {camera.longest_gop} images |"
-        )
-    leads = {name: camera.lead_images for name, camera in account.cameras.items() if camera.lead_images}
-    for name, images in leads.items():
-        lines += [
-            "",
-            f"{name}: {images} images before cuts stay in the files, from the keyframe on that the first image "
-            "of the episode needs. No row refers to them.",
-        ]
-    lines += [
-        f"\n{name}: of {camera.heads} remuxed episodes the images before the first keyframe are re-encoded."
-        for name, camera in account.cameras.items()
-        if camera.heads
-    ]
+    lines += [f"| {' | '.join([name, *camera.cells().values()])} |" for name, camera in account.cameras.items()]
+    lines += [f"\n{said}" for name, camera in account.cameras.items() for said in camera.remarks(name)]
     return "\n".join(lines)
 
 
@@ -140,7 +128,7 @@ def _reencoded(account: Account, episode: EpisodeAccount) -> list[str]:
     """Why cameras were re-encoded here; what holds for all episodes stands in the table of cameras."""
     said = []
     for name, camera in episode.cameras.items():
-        reasons = camera["reasons"]
+        reasons = camera.get("reasons", {})
         assert isinstance(reasons, dict)
         everywhere = account.cameras[name].reasons
         own = [why for reason, why in reasons.items() if everywhere[reason] < len(account.episodes)]
@@ -167,7 +155,7 @@ def _left_out(account: Account) -> str:
 def _lost(account: Account) -> str:
     if not account.lost:
         return ""
-    return "## What LeRobot has no place for\n\n" + "\n".join(f"- {item}" for item in account.lost)
+    return f"## What {account.format} has no place for\n\n" + "\n".join(f"- {item}" for item in account.lost)
 
 
 def _sources(account: Account) -> str:
