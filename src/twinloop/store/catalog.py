@@ -1,57 +1,90 @@
 """The catalog: a cache of manifests, registry and journal in SQL, for queries. It can be made anew any time.
 
 Opening brings it up to date with what other processes and hosts committed. `rebuild` empties it and reads
-everything again; the result is the same.
+everything again; the result is the same. The store is read without a transaction; what was found is written
+in a short one, unless another process was faster: then it is looked again.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DatabaseError, OperationalError
-from sqlalchemy.pool import StaticPool
 
 from twinloop.core.errors import StoreError, TwinloopError
 from twinloop.store import catalog_tables as tables
-from twinloop.store.edits import apply_edits
+from twinloop.store.catalog_database import ConflictError, Database, LostConnectionError
+from twinloop.store.catalog_rows import session_rows, stated_episodes
 from twinloop.store.journal import Entry, effective
-from twinloop.store.liveness import State, related, session_state
-from twinloop.store.quarantine import is_lost
-from twinloop.store.registry import NOUNS
+from twinloop.store.liveness import related, session_state
+from twinloop.store.objects import encode_name
 from twinloop.store.reports import recording_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
-    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.engine import Connection
 
     from twinloop.core.finding import Finding
+    from twinloop.store.catalog_rows import Row, SessionRows, StatedEpisodes
     from twinloop.store.journal import Journal
     from twinloop.store.manifest import Manifest, Manifests, RecordingEntry
     from twinloop.store.objects import Objects
-    from twinloop.store.registry import RegistryOfFacts
+    from twinloop.store.registry import Fact, RegistryOfFacts
 
-_BUSY_S = 60
 _BATCH = 500
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far the catalog has read: revisions of sessions and facts, bytes of journal files."""
+
+    sessions: dict[str, int] = field(default_factory=dict)
+    facts: dict[tuple[str, str], int] = field(default_factory=dict)
+    journal: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class News:
+    """What the store holds that the catalog does not: `gone` and `gone_facts` are to be taken out of it.
+
+    `edited` are the episodes of sessions that did not change themselves, but were spoken of in the journal.
+    """
+
+    gone: set[str] = field(default_factory=set)
+    sessions: list[SessionRows] = field(default_factory=list)
+    edited: list[StatedEpisodes] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    journal: dict[str, int] = field(default_factory=dict)
+    gone_facts: set[tuple[str, str]] = field(default_factory=set)
+    facts: list[Fact] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.sessions or self.journal or self.gone_facts or self.facts)
 
 
 class Catalog:
-    """The catalog of one store."""
+    """The catalog of one store, in the database at `url`; in PostgreSQL, in a schema of the store's own."""
 
     def __init__(
-        self, url: str, objects: Objects, manifests: Manifests, journal: Journal, registry: RegistryOfFacts
+        self,
+        url: str,
+        objects: Objects,
+        manifests: Manifests,
+        journal: Journal,
+        registry: RegistryOfFacts,
+        *,
+        schema: str = "",
     ) -> None:
         self._objects = objects
         self._manifests = manifests
         self._journal = journal
         self._registry = registry
-        self._url = url
-        self._engine = _connect(url)
+        self._database = Database(url, schema)
         #: What could not be taken in because it is damaged: `fsck` says more.
         self.problems: list[TwinloopError] = []
 
@@ -59,166 +92,148 @@ class Catalog:
         """Make or migrate the schema and bring the content up to date.
 
         A SQLite catalog that is damaged is made anew; one that may not be written gives way to one in memory.
+
+        Raises:
+            StoreError: the database cannot be used, or a later version of twinloop made the catalog.
         """
         try:
             self._open()
-        except OperationalError as error:
-            if not _is_sqlite(self._url) or "locked" in str(error):
-                raise _catalog_error(self._url, error) from error
-            self._engine = _connect("sqlite://")
-            self._open()
-        except DatabaseError as error:
-            if not _is_sqlite(self._url):
-                raise _catalog_error(self._url, error) from error
-            self._remove_file()
+        except StoreError as error:
+            if not self._database.give_way(error):
+                raise
             self._open()
 
     def _open(self) -> None:
-        with self._engine.begin() as connection:
-            _lock(connection)
-            if _schema(connection) != tables.SCHEMA:
-                upgrade(connection)
-            self._sync(connection)
+        self._database.prepare()
+        self.sync()
 
-    def _remove_file(self) -> None:
-        from pathlib import Path
-
-        self._engine.dispose()
-        database = make_url(self._url).database or ""
-        for suffix in ("", "-wal", "-shm"):
-            Path(database + suffix).unlink(missing_ok=True)
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A connection for queries."""
-        with self._engine.connect() as connection:
-            yield connection
+        return self._database.reading()
 
     def sync(self) -> None:
-        """Take in what was committed since the last time.
+        """Take in what was committed since the last time. A connection that is lost is made anew, once.
 
         Raises:
             StoreError: the catalog cannot be written (a full disk, a lost connection).
         """
         try:
-            with self._engine.begin() as connection:
-                _lock(connection)
-                self._sync(connection)
-        except DatabaseError as error:
-            raise _catalog_error(self._url, error) from error
+            self._sync()
+        except LostConnectionError:
+            self._sync()
 
     def rebuild(self) -> None:
         """Empty the catalog and read everything again."""
-        with self._engine.begin() as connection:
-            _lock(connection)
+        self.problems.clear()
+        news = self._news(Known())
+        with self._database.writing() as connection:
             for table in tables.TABLES.sorted_tables:
                 connection.execute(table.delete())
-            self._sync(connection)
+            self._write(connection, news)
+        self.sync()
 
     def stale(self) -> list[str]:
         """What the catalog has wrong against a new one made in memory, for `fsck`; empty when equal."""
         self.sync()
         fresh = Catalog("sqlite://", self._objects, self._manifests, self._journal, self._registry)
         fresh.open()
-        wrong = []
         with self.reading() as ours, fresh.reading() as theirs:
-            for table in tables.TABLES.sorted_tables:
-                query = sa.select(table).order_by(*table.primary_key.columns)
-                if ours.execute(query).fetchall() != theirs.execute(query).fetchall():
-                    wrong.append(table.name)
-        return wrong
+            return [
+                table.name
+                for table in tables.TABLES.sorted_tables
+                if not _equal(_content(ours, table), _content(theirs, table))
+            ]
+
+    def entries(self, connection: Connection, targets: Sequence[str]) -> list[Entry]:
+        """The journal entries about these episodes that hold, in order."""
+        found = list(self._about(connection, targets))
+        undos = self._undos(connection, found)
+        return sorted(effective([*found, *undos]), key=lambda entry: entry.id)
+
+    def _about(self, connection: Connection, targets: Sequence[str]) -> Iterator[Entry]:
+        for some in _batches(targets):
+            query = sa.select(tables.journal).where(tables.journal.c.target.in_(some))
+            for row in connection.execute(query):
+                yield Entry(row.id, row.at, row.by, row.kind, row.target, row.data, row.command)
+
+    def _undos(self, connection: Connection, entries: list[Entry]) -> list[Entry]:
+        """The undos of these entries, the undos of those, and so on."""
+        undos: list[Entry] = []
+        while entries:
+            named = {name for entry in entries for name in (entry.id, entry.command) if name}
+            entries = list(self._about(connection, list(named)))
+            undos += entries
+        return undos
+
+    def _sync(self) -> None:
+        for _ in range(_TRIES):
+            self.problems.clear()
+            with self.reading() as connection:
+                known = _known(connection)
+            news = self._news(known)
+            if not news:
+                return
+            with suppress(ConflictError), self._database.writing() as connection:
+                if _known(connection) == known:
+                    self._write(connection, news)
+                    return
+        raise StoreError(
+            "the catalog did not come up to date: the store changed each time that it was read",
+            where=self._database.place,
+            fix="run the same command again; `twinloop store fsck` tells if the store contradicts itself",
+        )
+
+    def _news(self, known: Known) -> News:
+        """What the store holds beyond what is known. Reads the store; no transaction is open."""
+        news = News()
+        self._read_journal(known, news)
+        self._read_registry(known, news)
+        changed = self._changed_sessions(known)
+        news.gone |= changed & known.sessions.keys()
+        self._read_sessions(changed, news)
+        for session in self._spoken_of(news.entries) - changed - news.gone:
+            if manifest := self._latest(session):
+                news.edited.append(stated_episodes(manifest))
+        return news
+
+    def _changed_sessions(self, known: Known) -> set[str]:
+        present = self._manifests.latest_revisions()
+        changed = {session for session, number in present.items() if known.sessions.get(session) != number}
+        return changed | (known.sessions.keys() - present.keys())
+
+    def _read_sessions(self, changed: set[str], news: News) -> None:
+        """The rows of changed sessions, and of those whose state may depend on them."""
+        neighbours: set[str] = set()
+        for session in sorted(changed):
+            if manifest := self._latest(session):
+                news.sessions.append(self._rows(manifest))
+                neighbours |= related(manifest)
+        for session in sorted(neighbours - changed):
+            if manifest := self._latest(session):
+                news.gone.add(session)
+                news.sessions.append(self._rows(manifest))
 
     def _latest(self, session: str) -> Manifest | None:
         try:
-            return self._manifests.latest(session)
+            manifest = self._manifests.latest(session)
+            if manifest and manifest.session != session:
+                raise StoreError(
+                    f"the manifest of session {session} is of session {manifest.session}",
+                    fix="run `twinloop store fsck`",
+                )
         except TwinloopError as error:
             self.problems.append(error)
             return None
+        return manifest
 
-    def _sync(self, connection: Connection) -> None:
-        self.problems.clear()
-        touched = self._read_journal(connection)
-        changed = self._changed_sessions(connection)
-        for batch_start in range(0, len(changed), _BATCH):
-            self._replace_sessions(connection, changed[batch_start : batch_start + _BATCH])
-        if touched:
-            self._reapply_edits(connection, touched)
-        self._read_registry(connection)
-
-    def _changed_sessions(self, connection: Connection) -> list[str]:
-        known = {row.id: row.revision for row in connection.execute(sa.select(tables.sessions))}
-        present = self._manifests.latest_revisions()
-        changed = {session for session, number in present.items() if known.get(session) != number}
-        changed |= known.keys() - present.keys()
-        neighbours = {
-            other for session in changed if (manifest := self._latest(session)) for other in related(manifest)
-        }
-        return sorted(changed | neighbours)
-
-    def _replace_sessions(self, connection: Connection, sessions: list[str]) -> None:
-        for table in (tables.recordings, tables.streams, tables.episodes, tables.findings):
-            connection.execute(table.delete().where(table.c.session.in_(sessions)))
-        connection.execute(tables.sessions.delete().where(tables.sessions.c.id.in_(sessions)))
-        for session in sessions:
-            if manifest := self._latest(session):
-                self._insert_session(connection, manifest)
-
-    def _insert_session(self, connection: Connection, manifest: Manifest) -> None:
+    def _rows(self, manifest: Manifest) -> SessionRows:
         state = session_state(manifest, self._latest)
-        connection.execute(tables.sessions.insert(), _session_row(manifest, state))
-        if state is not State.LIVE:
-            return
-        recordings: list[dict[str, object]] = []
-        streams: list[dict[str, object]] = []
-        findings: list[tuple[str, Finding]] = []
-        for position, recording in enumerate(manifest.recordings):
-            recordings.append(
-                {
-                    "session": manifest.session,
-                    "hash": recording.hash,
-                    "position": position,
-                    "name": recording.name,
-                    "format": recording.format,
-                    "raw": recording.raw,
-                    "bytes": recording.size,
-                    "taken_at": recording.taken_at,
-                    "lost": any(is_lost(note) for note in recording.notes),
-                }
-            )
-            streams += [
-                {
-                    "session": manifest.session,
-                    "recording": recording.hash,
-                    "position": number,
-                    "name": entry.stream.name,
-                    "kind": entry.stream.kind.value,
-                    "role": entry.stream.role.value if entry.stream.role else None,
-                    "count": entry.stream.count,
-                    "start_ns": entry.stream.start_ns,
-                    "end_ns": entry.stream.end_ns,
-                }
-                for number, entry in enumerate(recording.streams, start=len(streams))
-            ]
-            findings += [(recording.hash, f) for f in self._findings(manifest, recording)]
-        finding_rows = [
-            {
-                "session": manifest.session,
-                "position": position,
-                "recording": hash,
-                "code": finding.code,
-                "name": finding.name,
-                "severity": finding.severity.value,
-                "episode": finding.episode,
-                "stream": finding.stream,
-                "message": finding.message,
-                "fingerprint": finding.fingerprint,
-            }
-            for position, (hash, finding) in enumerate(findings)
+        findings = [
+            (recording, finding)
+            for recording in manifest.recordings
+            for finding in self._findings(manifest, recording)
         ]
-        _insert(connection, tables.recordings, recordings)
-        _insert(connection, tables.streams, streams)
-        _insert(connection, tables.findings, finding_rows)
-        _insert(connection, tables.episodes, self._episode_rows(connection, manifest))
+        return session_rows(manifest, state, findings)
 
     def _findings(self, manifest: Manifest, recording: RecordingEntry) -> tuple[Finding, ...]:
         try:
@@ -227,209 +242,121 @@ class Catalog:
             self.problems.append(error)
             return ()
 
-    def _episode_rows(self, connection: Connection, manifest: Manifest) -> list[dict[str, object]]:
-        entries = self.entries(connection, [episode.id for episode in manifest.episodes])
-        by_episode: dict[str, list[Entry]] = {}
-        for entry in entries:
-            by_episode.setdefault(entry.target, []).append(entry)
-        rows = []
-        for stated in manifest.episodes:
-            episode = apply_edits(stated, by_episode.get(stated.id, ()))
-            rows.append(
-                {
-                    "id": episode.id,
-                    "session": manifest.session,
-                    "number": episode.index,
-                    "recording": episode.recording,
-                    "start_ns": episode.start_ns,
-                    "end_ns": episode.end_ns,
-                    "task": episode.facts.task or manifest.facts.task,
-                    "operator": episode.facts.operator or manifest.facts.operator,
-                    "instruction": episode.instruction,
-                    "outcome": episode.outcome.value,
-                    "excluded": episode.excluded,
-                }
-            )
-        return rows
-
-    def entries(self, connection: Connection, targets: list[str]) -> list[Entry]:
-        """The journal entries about these episodes that hold, in order."""
-        found: list[Entry] = []
-        for start in range(0, len(targets), _BATCH):
-            found += self._about(connection, targets[start : start + _BATCH])
-        undos = self._undos(connection, found)
-        return sorted(effective([*found, *undos]), key=lambda entry: entry.id)
-
-    def _about(self, connection: Connection, targets: list[str]) -> list[Entry]:
-        query = sa.select(tables.journal).where(tables.journal.c.target.in_(targets))
-        return [_entry(row) for row in connection.execute(query.order_by(tables.journal.c.id))]
-
-    def _undos(self, connection: Connection, entries: list[Entry]) -> list[Entry]:
-        """The undos of these entries, the undos of those, and so on."""
-        undos: list[Entry] = []
-        while entries:
-            named = list({name for entry in entries for name in (entry.id, entry.command) if name})
-            entries = [
-                entry
-                for start in range(0, len(named), _BATCH)
-                for entry in self._about(connection, named[start : start + _BATCH])
-            ]
-            undos += entries
-        return undos
-
-    def _read_journal(self, connection: Connection) -> set[str]:
-        """Take in new journal entries; give the episodes that they are about, by way of undos too."""
-        read = {row.key: row.read for row in connection.execute(sa.select(tables.journal_files))}
-        new: dict[str, Entry] = {}
+    def _read_journal(self, known: Known, news: News) -> None:
+        found: dict[str, Entry] = {}
         for key, size in self._journal.sizes().items():
-            if size == read.get(key, 0):
-                continue
-            part = self._journal.read(key, read.get(key, 0))
-            new |= {entry.id: entry for entry in part.entries}
-            connection.execute(tables.journal_files.delete().where(tables.journal_files.c.key == key))
-            connection.execute(tables.journal_files.insert(), {"key": key, "read": part.end})
-        ids = list(new)
-        for start in range(0, len(ids), _BATCH):
-            some = ids[start : start + _BATCH]
-            query = sa.select(tables.journal.c.id).where(tables.journal.c.id.in_(some))
-            for row in connection.execute(query):
-                del new[row.id]
-        _insert(connection, tables.journal, [_entry_row(entry) for entry in new.values()])
-        return self._targets_behind(connection, list(new.values()))
+            begin = known.journal.get(key, 0)
+            if size != begin:
+                part = self._journal.read(key, begin)
+                found |= {entry.id: entry for entry in part.entries}
+                if part.end != begin:
+                    news.journal[key] = part.end
+        news.entries = list(found.values())
 
-    def _targets_behind(self, connection: Connection, entries: list[Entry]) -> set[str]:
-        """The targets of entries, looking through undos to what they take back."""
+    def _spoken_of(self, entries: Sequence[Entry]) -> set[str]:
+        """The sessions with episodes that entries are about, looking through undos to what they take back."""
         targets: set[str] = set()
         names = {entry.target for entry in entries}
-        while names:
-            targets |= names
-            behind: set[str] = set()
-            wanted = list(names)
-            for start in range(0, len(wanted), _BATCH):
-                some = wanted[start : start + _BATCH]
-                query = sa.select(tables.journal.c.target).where(
-                    sa.or_(tables.journal.c.id.in_(some), tables.journal.c.command.in_(some))
-                )
-                behind |= {row.target for row in connection.execute(query)}
-            names = behind - targets
-        return targets
-
-    def _reapply_edits(self, connection: Connection, targets: set[str]) -> None:
-        wanted = list(targets)
         sessions: set[str] = set()
-        for start in range(0, len(wanted), _BATCH):
-            some = wanted[start : start + _BATCH]
-            query = sa.select(tables.episodes.c.session).where(tables.episodes.c.id.in_(some)).distinct()
-            sessions |= {row.session for row in connection.execute(query)}
-        for session in sessions:
-            manifest = self._latest(session)
-            if manifest is None:
-                continue
-            connection.execute(tables.episodes.delete().where(tables.episodes.c.session == session))
-            _insert(connection, tables.episodes, self._episode_rows(connection, manifest))
+        with self.reading() as connection:
+            while names:
+                targets |= names
+                behind = {entry.target for entry in entries if {entry.id, entry.command} & names}
+                for some in _batches(list(names)):
+                    query = sa.select(tables.journal.c.target).where(
+                        sa.or_(tables.journal.c.id.in_(some), tables.journal.c.command.in_(some))
+                    )
+                    behind |= {row.target for row in connection.execute(query)}
+                names = behind - targets
+            for some in _batches(list(targets)):
+                query = sa.select(tables.episodes.c.session).where(tables.episodes.c.id.in_(some)).distinct()
+                sessions |= {row.session for row in connection.execute(query)}
+        return sessions
 
-    def _read_registry(self, connection: Connection) -> None:
-        for noun in NOUNS:
-            query = sa.select(tables.facts.c.id, tables.facts.c.revision).where(tables.facts.c.noun == noun)
-            known = {row.id: row.revision for row in connection.execute(query)}
-            for fact in self._registry.news(noun, known, self.problems):
-                connection.execute(
-                    tables.facts.delete().where(tables.facts.c.noun == noun, tables.facts.c.id == fact.id)
-                )
-                connection.execute(tables.facts.insert(), asdict(fact))
+    def _read_registry(self, known: Known, news: News) -> None:
+        present = self._registry.latest_revisions()
+        news.gone_facts = known.facts.keys() - present.keys()
+        for (noun, name), number in present.items():
+            if known.facts.get((noun, name)) != number:
+                try:
+                    news.facts.append(self._registry.read(noun, name, number))
+                except TwinloopError as error:
+                    self.problems.append(error)
 
+    def _write(self, connection: Connection, news: News) -> None:
+        for key, end in news.journal.items():
+            _replace(connection, tables.journal_files, {"key": key}, {"read": end})
+        _insert(connection, tables.journal, map(asdict, _unheard(connection, news.entries)))
+        for noun, name in news.gone_facts:
+            _delete(connection, tables.facts, {"noun": noun, "name": name})
+        for fact in news.facts:
+            place = {"noun": fact.noun, "name": encode_name(fact.id)}
+            _replace(connection, tables.facts, place, asdict(fact))
+        for some in _batches(sorted(news.gone)):
+            for table in (tables.recordings, tables.streams, tables.episodes, tables.findings):
+                connection.execute(table.delete().where(table.c.session.in_(some)))
+            connection.execute(tables.sessions.delete().where(tables.sessions.c.id.in_(some)))
+        for sessions in _batches(news.sessions):
+            for table in (tables.sessions, tables.recordings, tables.streams, tables.findings):
+                _insert(connection, table, (row for rows in sessions for row in rows.rows.get(table, ())))
+            self._write_episodes(connection, [rows.stated for rows in sessions])
+        for edited in _batches(news.edited):
+            names = [stated.session for stated in edited]
+            connection.execute(tables.episodes.delete().where(tables.episodes.c.session.in_(names)))
+            self._write_episodes(connection, edited)
 
-def upgrade(connection: Connection) -> None:
-    """Bring the schema behind a connection to the last migration."""
-    from pathlib import Path
-
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
-
-
-def local_catalog_url(root: Path) -> str:
-    """The URL of the SQLite catalog beside a local store."""
-    return f"sqlite:///{root / 'catalog.sqlite'}"
-
-
-def _connect(url: str) -> Engine:
-    if not _is_sqlite(url):
-        return sa.create_engine(url)
-    if make_url(url).database in (None, ""):
-        return sa.create_engine(url, poolclass=StaticPool)
-    engine = sa.create_engine(url, connect_args={"timeout": _BUSY_S})
-
-    @sa.event.listens_for(engine, "connect")
-    def _tune(connection: object, _: object) -> None:
-        cursor = connection.cursor()  # type: ignore[attr-defined]
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.close()
-
-    return engine
+    def _write_episodes(self, connection: Connection, stated: Sequence[StatedEpisodes]) -> None:
+        edits = self.entries(connection, [episode.id for each in stated for episode in each.episodes])
+        _insert(connection, tables.episodes, (row for each in stated for row in each.rows(edits)))
 
 
-def _is_sqlite(url: str) -> bool:
-    return make_url(url).get_backend_name() == "sqlite"
-
-
-def _lock(connection: Connection) -> None:
-    """Let one writer at a time sync, so that none works from what another is about to change."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    elif connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7239015517)")
-
-
-def _schema(connection: Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-
-
-def _catalog_error(url: str, error: Exception) -> StoreError:
-    return StoreError(
-        f"the catalog cannot be used: {str(error).splitlines()[0]}",
-        where=make_url(url).render_as_string(hide_password=True),
-        fix="check `catalog` in store.toml; `twinloop store rebuild` makes a SQLite catalog anew",
+def _known(connection: Connection) -> Known:
+    s, f, j = tables.sessions.c, tables.facts.c, tables.journal_files.c
+    return Known(
+        {row.id: row.revision for row in connection.execute(sa.select(s.id, s.revision))},
+        {
+            (row.noun, row.name): row.revision
+            for row in connection.execute(sa.select(f.noun, f.name, f.revision))
+        },
+        {row.key: row.read for row in connection.execute(sa.select(j.key, j.read))},
     )
 
 
-def _session_row(manifest: Manifest, state: State) -> dict[str, object]:
-    facts = manifest.facts
-    spans = [extent for recording in manifest.recordings if (extent := recording.extent)]
-    return {
-        "id": manifest.session,
-        "revision": manifest.revision,
-        "state": state.value,
-        "merged_into": manifest.merged_into if state is State.MERGED else None,
-        "taken_at": min((recording.taken_at for recording in manifest.recordings), default=manifest.at),
-        "task": facts.task,
-        "operator": facts.operator,
-        "site": facts.site,
-        "robot": facts.robot,
-        "rig": facts.rig,
-        "consent": facts.consent,
-        "meta": dict(facts.meta),
-        "start_ns": min((start for start, _ in spans), default=None),
-        "end_ns": max((end for _, end in spans), default=None),
-        "bytes": sum(recording.size for recording in manifest.recordings),
-    }
+def _unheard(connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries that the catalog does not have: a copied journal says the same again."""
+    heard: set[str] = set()
+    for some in _batches([entry.id for entry in entries]):
+        query = sa.select(tables.journal.c.id).where(tables.journal.c.id.in_(some))
+        heard |= {row.id for row in connection.execute(query)}
+    return [entry for entry in entries if entry.id not in heard]
 
 
-def _insert(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
-    if rows:
-        connection.execute(table.insert(), [dict(row) for row in rows])
+def _content(connection: Connection, table: sa.Table) -> Iterator[sa.Row]:  # type: ignore[type-arg]
+    query = sa.select(table).order_by(*table.primary_key.columns)
+    return iter(connection.execution_options(yield_per=_BATCH).execute(query))
 
 
-def _entry_row(entry: Entry) -> dict[str, object]:
-    return {**asdict(entry), "data": dict(entry.data)}
+def _equal(ours: Iterator[object], theirs: Iterator[object]) -> bool:
+    end = object()
+    while (row := next(ours, end)) == next(theirs, end):
+        if row is end:
+            return True
+    return False
 
 
-def _entry(row: sa.Row) -> Entry:  # type: ignore[type-arg]
-    return Entry(row.id, row.at, row.by, row.kind, row.target, row.data, row.command)
+def _batches(items: Sequence) -> Iterator[Sequence]:  # type: ignore[type-arg]
+    return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
+
+
+def _insert(connection: Connection, table: sa.Table, rows: Iterable[Row]) -> None:
+    if found := list(rows):
+        connection.execute(table.insert(), found)
+
+
+def _delete(connection: Connection, table: sa.Table, key: Row) -> None:
+    connection.execute(table.delete().where(*(table.c[name] == value for name, value in key.items())))
+
+
+def _replace(connection: Connection, table: sa.Table, key: Row, row: Row) -> None:
+    _delete(connection, table, key)
+    connection.execute(table.insert(), {**key, **row})

@@ -79,26 +79,33 @@ class RegistryOfFacts:
         Raises:
             StoreError: one is damaged; with a list `damaged`, it goes there and the others are given.
         """
-        return self.news(noun, {}, damaged)
-
-    def news(
-        self, noun: str, known: Mapping[str, int], damaged: list[TwinloopError] | None = None
-    ) -> list[Fact]:
-        """As `all`, but for entries of which the last revision is `known` by id; those are not read."""
-        read = {encode_name(id): number for id, number in known.items()}
         found = []
-        for name, names in self._objects.folders(f"{FOLDER}/{noun}").items():
-            numbers = numbers_among(names)
-            if not numbers or read.get(name) == numbers[-1]:
-                continue
-            revisions = Revisions(self._objects, f"{FOLDER}/{noun}/{name}")
+        for (of, name), number in sorted(self.latest_revisions(noun).items()):
             try:
-                found.append(_decode(revisions.get(numbers[-1]), revisions.key(numbers[-1])))
+                found.append(self.read(of, name, number))
             except TwinloopError as error:
                 if damaged is None:
                     raise
                 damaged.append(error)
         return found
+
+    def latest_revisions(self, noun: str = "") -> dict[tuple[str, str], int]:
+        """The number of the last revision of every entry (of `noun`), by noun and folder, in one look."""
+        found: dict[tuple[str, str], int] = {}
+        for key, _ in self._objects.listing(f"{FOLDER}/{noun}".rstrip("/")):
+            _, of, name, *file = key.split("/")
+            if of in NOUNS and len(file) == 1 and (numbers := numbers_among(file)):
+                found[of, name] = max(numbers[0], found.get((of, name), 0))
+        return found
+
+    def read(self, noun: str, name: str, number: int) -> Fact:
+        """A revision of the entry in the folder `name`.
+
+        Raises:
+            StoreError: it is not there, or damaged.
+        """
+        key = Revisions(self._objects, f"{FOLDER}/{noun}/{name}").key(number)
+        return _decode(self._objects.get(key), key)
 
 
 def _encode(fact: Fact) -> bytes:

@@ -135,7 +135,8 @@ class Store:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog, up to date with what was committed when it was first asked for."""
-        from twinloop.store.catalog import Catalog, local_catalog_url
+        from twinloop.store.catalog import Catalog
+        from twinloop.store.catalog_database import local_catalog_url
 
         url = str(self.settings.get("catalog") or local_catalog_url(self.work))
         catalog = Catalog(url, self.objects, self.manifests, self.journal, self.registry)
