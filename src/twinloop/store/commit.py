@@ -10,6 +10,7 @@ from twinloop.core.errors import StoreError
 from twinloop.core.ids import new_ulid
 from twinloop.core.session import Episode, Outcome, SessionFacts
 from twinloop.store.registry import NOUNS
+from twinloop.store.tombstones import ErasedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +87,12 @@ def commit_recording(
     def edit(current: Manifest) -> Manifest | None:
         if current.merged_into:
             raise _JoinedMeanwhileError
+        if current.erased:
+            raise ErasedError(
+                f"the session {session} was erased meanwhile",
+                expected="a session that is there",
+                fix="take it in again, into a new session",
+            )
         if current.recording(entry.hash):
             return None
         first = max((episode.index for episode in current.episodes), default=-1) + 1

@@ -22,10 +22,13 @@ class State(StrEnum):
     LIVE = "live"
     MERGED = "merged"  # its recordings are another session's now
     PENDING = "pending"  # split off by a command that did not finish
+    ERASED = "erased"  # nothing is left of it but its id
 
 
 def session_state(manifest: Manifest, latest: Callable[[str], Manifest | None]) -> State:
     """The state of the session whose last manifest is given; `latest` gives other sessions' last manifests."""
+    if manifest.erased:
+        return State.ERASED
     if manifest.merged_into:
         other = latest(manifest.merged_into)
         if other and manifest.session in other.absorbed:

@@ -98,6 +98,7 @@ class RecordingEntry:
         episodes: ids of the episodes cut out of it, in its own order; the report counts by this order.
         attachments: their `file` is a place. report: what the checks said.
         start_ns, end_ns: the part of it that belongs to this session (None: no limit), after a split.
+        options: what it was read with beyond its files, so that it can be read again: see `making.py`.
     """
 
     hash: str
@@ -120,6 +121,7 @@ class RecordingEntry:
     report: Artefact | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -154,7 +156,7 @@ class Manifest:
     """One revision of a session.
 
     `merged_into` and `split_into` are intents that hold once the other session's manifest agrees
-    (`absorbed`, `split_from`): see `sessions.py`.
+    (`absorbed`, `split_from`): see `sessions.py`. `erased` is the id of the erasure that took all of it.
     """
 
     session: str
@@ -170,6 +172,7 @@ class Manifest:
     absorbed: tuple[str, ...] = ()
     split_from: str | None = None
     split_into: tuple[str, ...] = ()
+    erased: str | None = None
     format: int = FORMAT
 
     def recording(self, hash: str) -> RecordingEntry | None:

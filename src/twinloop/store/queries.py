@@ -164,7 +164,7 @@ def resolve_session(catalog: Catalog, text: str) -> str:
             if row is None:
                 raise StoreError("the store holds no session yet", fix="twinloop ingest PATH")
             return str(row.id)
-        query = sa.select(s.c.id, s.c.merged_into).where(s.c.state != State.PENDING)
+        query = sa.select(s.c.id, s.c.merged_into).where(s.c.state.not_in((State.PENDING, State.ERASED)))
         rows = connection.execute(query.where(_means(s.c.id, text))).fetchall()
         while len(rows) == 1 and rows[0].merged_into:
             rows = connection.execute(query.where(s.c.id == rows[0].merged_into)).fetchall()

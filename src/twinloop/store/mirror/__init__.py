@@ -1,0 +1,1 @@
+"""Copies of a store elsewhere: made, remembered, and compared."""
