@@ -1,0 +1,1 @@
+"""What has arrived in a folder, and whether it is complete."""
