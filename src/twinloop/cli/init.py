@@ -17,10 +17,14 @@ def register(app: typer.Typer) -> None:
 
 def init(
     folder: Annotated[Path, typer.Argument(help="A new or empty folder; default: this one.")] = Path(),
+    catalog: Annotated[
+        str | None,
+        typer.Option("--catalog", metavar="URL", help="E.g. postgresql://user@host/db; default: SQLite."),
+    ] = None,
 ) -> None:
     """Make a store in a folder. A store that is there already stays as it is."""
     from twinloop.store.store import Store
 
-    store = Store.create(folder)
+    store = Store.create(folder, catalog)
     typer.echo(f"store: {store.url}")
     say_next(f"twinloop ingest --store {folder} PATH...")

@@ -23,7 +23,7 @@ from twinloop.store.objects import encode_name
 from twinloop.store.reports import recording_report
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy.engine import Connection

@@ -177,11 +177,6 @@ def local_catalog_url(folder: Path) -> str:
     return URL.create("sqlite", database=str(folder / "catalog.sqlite")).render_as_string()
 
 
-def schema_name(store_id: str) -> str:
-    """The PostgreSQL schema of a store."""
-    return f"twinloop_{store_id.lower()}"
-
-
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)

@@ -56,7 +56,7 @@ class StatedEpisodes:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """All rows of a session but its episodes', which depend on the journal. Only a live one has more than one."""
+    """All rows of a session but its episodes', which depend on the journal; a live one has more than one."""
 
     stated: StatedEpisodes
     rows: Mapping[sa.Table, Sequence[Row]]

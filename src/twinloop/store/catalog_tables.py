@@ -24,7 +24,7 @@ _UNSTORABLE = re.compile("[\0\u2400\ud800-\udfff]")
 
 
 class CatalogText(sa.types.TypeDecorator[str]):
-    """Text of any characters: those that a database refuses (NUL, lone surrogates) are escaped, as ``␀0000``."""
+    """Text of any characters. Those that a database refuses (NUL, lone surrogates) are escaped: ``␀0000``."""
 
     impl = sa.Text
     cache_ok = True
@@ -33,7 +33,7 @@ class CatalogText(sa.types.TypeDecorator[str]):
         """Plain text; where databases have locales, without one."""
         return dialect.type_descriptor(sa.Text(collation="C" if dialect.name == "postgresql" else None))
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The text with what no database holds escaped."""
         return None if value is None else _UNSTORABLE.sub(lambda sign: f"\u2400{ord(sign[0]):04x}", value)
 

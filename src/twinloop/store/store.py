@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError, UsageError
+from twinloop.core.ids import new_ulid
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.edits import EPISODE, apply_edits, edit_data
 from twinloop.store.journal import UNDO, Journal
@@ -36,9 +38,13 @@ _TEMPLATE = f"""\
 # A twinloop store. Everything below this folder is twinloop's; `twinloop store fsck` checks it.
 format = {FORMAT}
 
+# Tells it from other stores whose catalogs lie in the same database. A copy needs an id of its own.
+id = "%s"
+
 # Where the catalog lies; it is a cache that `twinloop store rebuild` makes anew.
-# catalog = "sqlite:////path/to/catalog.sqlite"
+%s
 """
+_NO_CATALOG = '# catalog = "postgresql://user@host/database"'
 
 
 class Store:
@@ -62,15 +68,19 @@ class Store:
         self.quarantine = Quarantine(self.objects)
 
     @classmethod
-    def create(cls, path: Path | str) -> Store:
+    def create(cls, path: Path | str, catalog: str | None = None) -> Store:
         """Make a store in a new or empty folder. A store that is there already is opened.
 
+        Args:
+            catalog: URL of its catalog; default: SQLite beside it.
+
         Raises:
-            UsageError: the folder holds something else. StoreError: it cannot be written.
+            UsageError: the folder holds something else, or a store with another catalog.
+            StoreError: it cannot be written, or its catalog cannot be used.
         """
         root = Path(path).absolute()
         if (root / MARKER).is_file():
-            return cls.open(root)
+            return cls.open(root)._with_catalog(catalog)
         if root.exists() and not root.is_dir():
             raise UsageError(
                 "there is a file of that name", where=str(root), expected="a folder, or nothing yet"
@@ -84,8 +94,19 @@ class Store:
                     fix=f"twinloop init {root / 'store'}",
                 )
             root.mkdir(parents=True, exist_ok=True)
-        LocalObjects(root).put(MARKER, _TEMPLATE.encode())
-        return cls.open(root)
+        objects = LocalObjects(root)
+        objects.put(MARKER, _settings_of_new(objects, catalog).encode())
+        return cls.open(root)._with_catalog(catalog)
+
+    def _with_catalog(self, catalog: str | None) -> Store:
+        """This store, if `catalog` is not another one than it has."""
+        if catalog is not None and self.settings.get("catalog") != catalog:
+            raise UsageError(
+                "the store is there already, with another catalog",
+                where=self.url,
+                fix=f"change `catalog` in its {MARKER}",
+            )
+        return self
 
     @classmethod
     def open(cls, path: Path | str) -> Store:
@@ -136,10 +157,12 @@ class Store:
     def catalog(self) -> Catalog:
         """The catalog, up to date with what was committed when it was first asked for."""
         from twinloop.store.catalog import Catalog
-        from twinloop.store.catalog_database import local_catalog_url
+        from twinloop.store.catalog_place import catalog_schema, catalog_url
 
-        url = str(self.settings.get("catalog") or local_catalog_url(self.work))
-        catalog = Catalog(url, self.objects, self.manifests, self.journal, self.registry)
+        url = catalog_url(self.settings, self.work)
+        schema = "" if url.startswith("sqlite:") else catalog_schema(self.settings, self.objects)
+        parts = self.objects, self.manifests, self.journal, self.registry
+        catalog = Catalog(url, *parts, schema=schema)
         catalog.open()
         return catalog
 
@@ -188,3 +211,15 @@ class Store:
         entries = self.journal.append(UNDO, [command], {})
         self.catalog.sync()
         return entries
+
+
+def _settings_of_new(objects: Objects, catalog: str | None) -> str:
+    """What `store.toml` says of a new store; its catalog is made, so that a wrong URL is told now."""
+    id = new_ulid()
+    if catalog is None:
+        return _TEMPLATE % (id, _NO_CATALOG)
+    from twinloop.store.catalog_database import Database
+    from twinloop.store.catalog_place import catalog_schema
+
+    Database(catalog, catalog_schema({"id": id}, objects)).prepare()
+    return _TEMPLATE % (id, f"catalog = {json.dumps(catalog)}")
