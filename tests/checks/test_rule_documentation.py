@@ -22,7 +22,7 @@ def test_a_rule_is_documented(rule: Rule) -> None:
         assert f"`{name}`" in documentation.sections["Tuning"], f"{name} is not documented"
     codes = {item.code for item in built_in_rules()}
     for section in documentation.sections.values():
-        assert set(re.findall(r"\b(?:STR|TIM|SYN|SIG|VID|EPI)\d{3}\b", section)) <= codes
+        assert set(re.findall(r"\b(?:STR|TIM|SYN|SIG|VID|LAB|EPI)\d{3}\b", section)) <= codes
 
 
 @pytest.mark.parametrize("rule", built_in_rules(), ids=lambda rule: rule.code)

@@ -14,6 +14,7 @@ _FAMILIES = {
     "SYN": "synchrony: do streams fit together in time",
     "SIG": "signals: are the numbers those of a working sensor",
     "VID": "video: do images and rows belong together",
+    "LAB": "labels: do statements about spans fit their spans, each other and the video",
     "EPI": "episodes: is an episode worth learning from",
 }
 

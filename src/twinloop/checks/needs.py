@@ -74,6 +74,11 @@ def _lacks_images(subject: RecordingSubject) -> tuple[bool, list[Lack]]:
     return none, [Lack("no image stream points into video files")] if none else []
 
 
+def _lacks_labels(subject: RecordingSubject) -> tuple[bool, list[Lack]]:
+    none = all(seen.labels is None for seen in subject.observed.values())
+    return none, [Lack("no stream holds labels of spans")] if none else []
+
+
 def _lacks_episodes(subject: RecordingSubject) -> tuple[bool, list[Lack]]:
     none = len(subject.spans) < 2
     return none, [Lack(f"it takes two episodes, and there is {len(subject.spans) or 'none'}")] if none else []
@@ -89,4 +94,5 @@ _LACKS = {
     Need.COMMAND_AND_STATE: _lacks_commands,
     Need.IMAGE_ROWS: _lacks_images,
     Need.EPISODES: _lacks_episodes,
+    Need.LABELS: _lacks_labels,
 }

@@ -60,6 +60,7 @@ class Need(StrEnum):
     COMMAND_AND_STATE = "commands and the states that follow them, element by element"
     IMAGE_ROWS = "image rows that point into video files"
     EPISODES = "several episodes"
+    LABELS = "labels of spans"
 
 
 @dataclass(frozen=True, slots=True)

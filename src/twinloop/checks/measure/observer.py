@@ -15,11 +15,12 @@ import pyarrow as pa
 from twinloop.checks.measure.bounded import PlaceList, Places
 from twinloop.checks.measure.delay import Delay, DelayMeter
 from twinloop.checks.measure.images import ImageRows, ImageRowsMeter
+from twinloop.checks.measure.labels import LABEL_COLUMNS, LabelMeter, LabelSpans
 from twinloop.checks.measure.steps import ClockStep, find_steps
 from twinloop.checks.measure.timing import Timing, TimingMeter
 from twinloop.checks.measure.values import StreamValues, ValuesMeter, element_names, watched_columns
 from twinloop.core.clock import Epoch
-from twinloop.core.kinds import GROUPED_KINDS, TIME_COLUMNS, StampSource
+from twinloop.core.kinds import GROUPED_KINDS, TIME_COLUMNS, Kind, StampSource
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Observed:
         rows: samples; messages: messages they came in (a TF message holds several).
         timing: of all of it; episodes: of each episode it has samples in, by the episode's index.
         unstamped: samples whose stamp is zero though the others' are not, or is missing.
-        delay: None without stamps and log times. values, images: None where the kind has none.
+        delay: None without stamps and log times. values, images, labels: None where the kind has none.
     """
 
     stream: Stream
@@ -65,6 +66,7 @@ class Observed:
     delay: Delay | None
     values: StreamValues | None
     images: ImageRows | None
+    labels: LabelSpans | None = None
 
     @cached_property
     def clock_steps(self) -> tuple[ClockStep, ...]:
@@ -162,6 +164,7 @@ class _Watch:
     unstamped: PlaceList = field(default_factory=PlaceList)
     values: ValuesMeter | None = None
     images: ImageRowsMeter | None = None
+    labels: LabelMeter | None = None
     active: dict[int, TimingMeter] = field(default_factory=dict)
     done: dict[int, Timing] = field(default_factory=dict)
     started: bool = False
@@ -197,6 +200,7 @@ class _Watch:
             delay=self.delay.finish(),
             values=self.values.finish() if self.values else None,
             images=self.images.finish() if self.images else None,
+            labels=self.labels.finish() if self.labels else None,
         )
 
     def _look(self) -> None:
@@ -222,12 +226,17 @@ class _Watch:
             self.values = ValuesMeter(watched, element_names(batch))
         if self.stream.segments and {"segment", "pts"} <= set(batch.schema.names):
             self.images = ImageRowsMeter()
+        if self.stream.kind is Kind.LABEL and {"stamp_ns", "end_ns"} <= set(batch.schema.names):
+            self.labels = LabelMeter()
+            self.wanted.update(LABEL_COLUMNS)
 
     def _look_at_values(self, block: pa.RecordBatch, rows: NDArray[np.int64], times: NDArray[np.int64]) -> None:
         if self.values:
             self.values.add(block, rows, times)
         if self.images:
             self.images.add(block, rows, times)
+        if self.labels:
+            self.labels.add(block)
 
     def _first_of_messages(self, block: pa.RecordBatch) -> NDArray[np.int64] | None:
         """Rows that begin a message, where messages hold several rows."""

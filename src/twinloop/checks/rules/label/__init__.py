@@ -1,0 +1,1 @@
+"""Rules about labels of spans."""
