@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from twinloop.core.errors import UnknownNameError, UnreadableError, Where
+from twinloop.core.errors import UnknownNameError
 from twinloop.deliver.lerobot.avcc import OWN_ID
 from twinloop.deliver.lerobot.depth import DEPTH_OPTIONS, depth_picture
-from twinloop.deliver.pictures import pictures_at, ticks_in
+from twinloop.deliver.pictures import pictures_at, shown_by_rows
 from twinloop.formats.video.pixels import to_pixels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     import av
@@ -112,61 +112,19 @@ def encode_rows(
     import av
 
     broken = np.zeros(len(images), bool)
-    written = 0
     with av.open(str(path), "w") as output:
         writer: _Writer | None = None
-        last: av.VideoFrame | None = None
-        for row, picture in _rows(table, images, packets):
-            broken[row] = picture is None
-            last = picture or last
-            if last is None:
-                continue
-            writer = writer or _Writer(output, last, fps, encoder, depth)
-            while written <= row:  # rows before the first image that decodes show that one
-                shown = writer.write(last, written)
-                if written in wanted and seen is not None:
-                    seen(_depth_of(last) if depth else to_pixels(shown))
-                written += 1
-                if on_row is not None:
-                    on_row()
-        if writer is None:
-            raise UnreadableError(
-                "none of the images of an episode decodes",
-                where=Where(file=table.segment_of(int(images[0])).file, stream=table.stream.name),
-                fix="exclude the episode: twinloop episode set ID --exclude REASON",
-            )
-        writer.finish()
+        for row, (picture, own) in enumerate(shown_by_rows(table, images, packets, pictures_at)):
+            broken[row] = not own
+            writer = writer or _Writer(output, picture, fps, encoder, depth)
+            shown = writer.write(picture, row)
+            if row in wanted and seen is not None:
+                seen(_depth_of(picture) if depth else to_pixels(shown))
+            if on_row is not None:
+                on_row()
+        if writer is not None:
+            writer.finish()
     return broken
-
-
-def _rows(
-    table: ImageTable, images: NDArray[np.int64], packets: Callable[[str], PacketIndex]
-) -> Iterator[tuple[int, av.VideoFrame | None]]:
-    """(row, picture) in order of rows; None where the image does not decode."""
-    places, first_row = np.unique(images, return_index=True)
-    rows_of = np.split(np.arange(len(images)), first_row[1:])
-    turns = np.nonzero(np.diff(table.segment[places]))[0] + 1
-    for part in np.split(np.arange(len(places)), turns):
-        segment = table.segment_of(int(places[part[0]]))
-        index = packets(segment.file)
-        ticks = ticks_in(index, segment, table.pts[places[part]])
-        # Images may lie in the file in another order than their true times: then each is sought.
-        forward = bool((np.diff(ticks) > 0).all())
-        for run in [part] if forward else np.split(part, len(part)):
-            yield from _run_rows(index, ticks[run - part[0]], [rows_of[place] for place in run])
-
-
-def _run_rows(
-    index: PacketIndex, ticks: NDArray[np.int64], rows: list[NDArray[np.int64]]
-) -> Iterator[tuple[int, av.VideoFrame | None]]:
-    """(row, picture) for images at increasing `ticks` (K,), each shown by `rows` [k]."""
-    done = 0
-    for shown, picture in pictures_at(index, ticks):
-        place = int(np.searchsorted(ticks, shown))
-        yield from ((int(row), None) for missed in rows[done:place] for row in missed)
-        yield from ((int(row), picture) for row in rows[place])
-        done = place + 1
-    yield from ((int(row), None) for missed in rows[done:] for row in missed)
 
 
 class _Writer:
