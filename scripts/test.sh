@@ -4,6 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 bin="${VENV:-.venv}/bin"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+sh scripts/postgres.sh
 "$bin/ruff" format --check .
 "$bin/ruff" check .
 "$bin/mypy"

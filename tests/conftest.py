@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["store.postgres"]
+
 # A busy machine is no defect: examples have no deadline. Continuous integration tries the same ones each time.
 settings.register_profile(
     "steady",

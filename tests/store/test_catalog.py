@@ -49,6 +49,7 @@ def test_the_migrations_make_the_tables_that_the_code_asks():
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == tables.SCHEMA
 
 
+@pytest.mark.usefixtures("catalog_url")
 def test_what_others_commit_is_seen_and_equals_a_new_catalog(store, two):
     other = Store.open(store.work)
     episodes = [row.id for row in list_episodes(other.catalog)]
@@ -65,6 +66,7 @@ def test_what_others_commit_is_seen_and_equals_a_new_catalog(store, two):
     assert not store.catalog.stale()
 
 
+@pytest.mark.usefixtures("catalog_url")
 def test_a_damaged_manifest_hides_its_session_alone(store, two):
     (store.work / f"sessions/{two[1]}/manifest-1.json").write_bytes(b"{")
     store.catalog.rebuild()
