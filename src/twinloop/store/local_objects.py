@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from contextlib import contextmanager, suppress
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from twinloop.core.errors import StoreError
 from twinloop.store.disk import make_folders, reporting_system_errors, sync_file, sync_folder
+from twinloop.store.objects import MissingObjectError
 from twinloop.store.staging import STAGING, try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRIES = 20
+_CHUNK = 4 << 20
 
 
 class LocalObjects:
@@ -87,19 +90,18 @@ class LocalObjects:
     def _reading(self, key: str) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError:
-            raise StoreError(
-                f"the store lacks {key}", where=self.url, fix="run `twinloop store fsck`"
-            ) from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingObjectError(key, self.url) from None
         except OSError as error:
             raise StoreError(f"the store cannot read {key}: {error.strerror}", where=self.url) from error
 
     def digest(self, key: str) -> str:
         """SHA-256 of the bytes of `key`."""
-        import hashlib
-
+        digest = hashlib.sha256()
         with self.open(key) as file, self._reading(key):
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
 
     def path(self, key: str, sha256: str | None = None) -> Path:  # noqa: ARG002
         """The file that holds `key`, or would."""

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+from twinloop.core.errors import StoreError
+
 _NAME_BYTES = 200  # file systems end at 255 bytes a name; suffixes come on top
+
+
+class MissingObjectError(StoreError):
+    """A key of the store is not there."""
+
+    def __init__(self, key: str, url: str) -> None:
+        super().__init__(f"the store lacks {key}", where=url, fix="run `twinloop store fsck`")
 
 
 class Objects(Protocol):
@@ -45,7 +54,7 @@ class Objects(Protocol):
         """
 
     def get(self, key: str) -> bytes:
-        """The bytes of `key`; StoreError if it is not there."""
+        """The bytes of `key`; MissingObjectError if it is not there."""
 
     def open(self, key: str) -> BinaryIO:
         """`key`, open for reading and seeking; StoreError if it is not there."""

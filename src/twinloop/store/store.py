@@ -14,8 +14,9 @@ from twinloop.core.ids import new_ulid
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.edits import EPISODE, apply_edits, edit_data
 from twinloop.store.journal import UNDO, Journal
-from twinloop.store.local_objects import LocalObjects
+from twinloop.store.locations import Location, locate
 from twinloop.store.manifest import Manifests
+from twinloop.store.objects import MissingObjectError
 from twinloop.store.places import Places
 from twinloop.store.quarantine import Quarantine
 from twinloop.store.registry import RegistryOfFacts
@@ -48,7 +49,7 @@ _NO_CATALOG = '# catalog = "postgresql://user@host/database"'
 
 
 class Store:
-    """A store in a folder.
+    """A store in a folder, or in an object store.
 
     Attributes:
         url: where it lies, for people and other processes: a folder's path, or a URL.
@@ -57,46 +58,41 @@ class Store:
         catalog: opened, and brought up to date, when first asked for.
     """
 
-    def __init__(self, root: Path, settings: dict[str, object]) -> None:
-        self.url = str(root)
-        self.work = root
+    def __init__(self, location: Location, settings: dict[str, object]) -> None:
+        self.url = location.url
+        self.work = location.work
         self.settings = settings
-        self.objects: Objects = LocalObjects(root)
+        self.objects = location.objects
         self.manifests = Manifests(self.objects)
         self.journal = Journal(self.objects)
         self.registry = RegistryOfFacts(self.objects)
         self.quarantine = Quarantine(self.objects)
 
     @classmethod
-    def create(cls, path: Path | str, catalog: str | None = None) -> Store:
-        """Make a store in a new or empty folder. A store that is there already is opened.
+    def create(cls, place: Path | str, catalog: str | None = None) -> Store:
+        """Make a store in a new or empty folder or prefix. A store that is there already is opened.
 
         Args:
             catalog: URL of its catalog; default: SQLite beside it.
 
         Raises:
-            UsageError: the folder holds something else, or a store with another catalog.
+            UsageError: there is something else, or a store with another catalog.
             StoreError: it cannot be written, or its catalog cannot be used.
         """
-        root = Path(path).absolute()
-        if (root / MARKER).is_file():
-            return cls.open(root)._with_catalog(catalog)
-        if root.exists() and not root.is_dir():
+        location = locate(place)
+        if location.objects.exists(MARKER):
+            return cls.open(location.url)._with_catalog(catalog)
+        if location.is_local:
+            _make_folder(location.work)
+        elif location.objects.children(""):
             raise UsageError(
-                "there is a file of that name", where=str(root), expected="a folder, or nothing yet"
+                "there is something already",
+                where=location.url,
+                expected="a bucket or prefix without objects: everything in a store is twinloop's",
+                fix=f"twinloop init {location.url}/store",
             )
-        with reporting_system_errors(root):
-            if root.is_dir() and any(root.iterdir()):
-                raise UsageError(
-                    "the folder is not empty",
-                    where=str(root),
-                    expected="a new or empty folder: everything in a store is twinloop's",
-                    fix=f"twinloop init {root / 'store'}",
-                )
-            root.mkdir(parents=True, exist_ok=True)
-        objects = LocalObjects(root)
-        objects.put(MARKER, _settings_of_new(objects, catalog).encode())
-        return cls.open(root)._with_catalog(catalog)
+        location.objects.put(MARKER, _settings_of_new(location.objects, catalog).encode())
+        return cls.open(location.url)._with_catalog(catalog)
 
     def _with_catalog(self, catalog: str | None) -> Store:
         """This store, if `catalog` is not another one than it has."""
@@ -109,29 +105,33 @@ class Store:
         return self
 
     @classmethod
-    def open(cls, path: Path | str) -> Store:
-        """Open the store in a folder.
+    def open(cls, place: Path | str) -> Store:
+        """Open the store at a path or URL.
 
         Raises:
             StoreError: there is none, its settings are damaged, or it is of a later format.
         """
-        root = Path(path).absolute()
-        marker = root / MARKER
+        location = locate(place)
+        marker = f"{location.url}/{MARKER}"
         try:
-            settings = tomllib.loads(marker.read_text())
-        except (FileNotFoundError, NotADirectoryError):
-            raise StoreError("there is no store", where=str(root), fix=f"twinloop init {root}") from None
-        except (OSError, ValueError) as error:
-            raise StoreError(f"the store's settings cannot be read: {error}", where=str(marker)) from error
+            settings = tomllib.loads(location.objects.get(MARKER).decode())
+        except MissingObjectError:
+            where = location.url
+            raise StoreError("there is no store", where=where, fix=f"twinloop init {where}") from None
+        except ValueError as error:
+            raise StoreError(f"the store's settings cannot be read: {error}", where=marker) from error
         format = settings.get("format")
         if not isinstance(format, int) or format > FORMAT:
             raise StoreError(
                 f"the store has format {format!r}",
-                where=str(marker),
+                where=marker,
                 expected=f"at most {FORMAT}",
                 fix="update twinloop",
             )
-        return cls(root, settings)
+        if not location.is_local:
+            with reporting_system_errors(location.work):
+                location.work.mkdir(parents=True, exist_ok=True)
+        return cls(location, settings)
 
     @classmethod
     def find(cls, given: Path | str | None = None) -> Store:
@@ -159,12 +159,21 @@ class Store:
         from twinloop.store.catalog import Catalog
         from twinloop.store.catalog_place import catalog_schema, catalog_url
 
-        url = catalog_url(self.settings, self.work)
+        url = catalog_url(self.settings, self._catalog_folder())
         schema = "" if url.startswith("sqlite:") else catalog_schema(self.settings, self.objects)
         parts = self.objects, self.manifests, self.journal, self.registry
         catalog = Catalog(url, *parts, schema=schema)
         catalog.open()
         return catalog
+
+    def _catalog_folder(self) -> Path:
+        """Beside a local store; else in the cache, by the store's id: its URL may come to mean another."""
+        if not self.objects.shared:
+            return self.work
+        folder = self.work / str(self.settings.get("id", "catalog"))
+        with reporting_system_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def session(self, id: str) -> StoredSession:
         """A session by its id, the start or end of it, or ``last``.
@@ -223,3 +232,22 @@ def _settings_of_new(objects: Objects, catalog: str | None) -> str:
 
     Database(catalog, catalog_schema({"id": id}, objects)).prepare()
     return _TEMPLATE % (id, f"catalog = {json.dumps(catalog)}")
+
+
+def _make_folder(root: Path) -> None:
+    """The folder of a new store.
+
+    Raises:
+        UsageError: it holds something. StoreError: the system refuses.
+    """
+    if root.exists() and not root.is_dir():
+        raise UsageError("there is a file of that name", where=str(root), expected="a folder, or nothing yet")
+    with reporting_system_errors(root):
+        if root.is_dir() and any(root.iterdir()):
+            raise UsageError(
+                "the folder is not empty",
+                where=str(root),
+                expected="a new or empty folder: everything in a store is twinloop's",
+                fix=f"twinloop init {root / 'store'}",
+            )
+        root.mkdir(parents=True, exist_ok=True)
