@@ -1,0 +1,214 @@
+"""`tf.train.Example` on the wire: where each feature's list lies, and lists as arrays.
+
+    Example { Features features = 1 }       Features { map<string, Feature> feature = 1 }
+    Feature { BytesList = 1, FloatList = 2, Int64List = 3 }, each with the repeated field value = 1
+
+(tensorflow/core/example/*.proto; https://protobuf.dev/programming-guides/encoding). Lists are packed or not.
+Big lists are hopped over, never copied. Every length is held against the bytes around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+BYTES, FLOAT, INT = 1, 2, 3
+#: Enough for a tag, a length and the key of a map entry; longer keys are read again.
+_PEEK = 256
+_DELIMITED = 0x0A
+
+
+class BrokenExampleError(Exception):
+    """Bytes that are no Example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A feature's list: `form` is BYTES, FLOAT or INT; its wire bytes are [start, end) of the record."""
+
+    form: int
+    start: int
+    end: int
+
+
+def example_fields(read: Callable[[int, int], bytes], length: int) -> dict[str, Field]:
+    """The features of an Example of `length` bytes, of which `read(at, size)` gives parts.
+
+    Raises:
+        BrokenExampleError: lengths or tags do not fit.
+    """
+    fields: dict[str, Field] = {}
+    for start, end in _submessages(read, 0, length):
+        for entry, entry_end in _submessages(read, start, end):
+            name, field = _entry(read, entry, entry_end)
+            if field is not None:
+                fields[name] = field
+    return fields
+
+
+def _submessages(read: Callable[[int, int], bytes], at: int, end: int) -> list[tuple[int, int]]:
+    """The spans of field 1 of the message in [at, end)."""
+    spans = []
+    while at < end:
+        head = read(at, min(16, end - at))
+        if head[:1] != b"\x0a":  # field 1, length-delimited
+            raise BrokenExampleError(f"an unexpected tag at byte {at}")
+        size, used = _varint(head, 1)
+        at += used
+        if size > end - at:
+            raise BrokenExampleError(f"a length of {size} at byte {at} reaches past its message")
+        spans.append((at, at + size))
+        at += size
+    return spans
+
+
+def _entry(read: Callable[[int, int], bytes], at: int, end: int) -> tuple[str, Field | None]:
+    """A map entry: its key, and where its list lies (None: a feature without one)."""
+    name, field = "", None
+    while at < end:
+        head = read(at, min(_PEEK, end - at))
+        size, used = _varint(head, 1)
+        if size > end - at - used:
+            raise BrokenExampleError(f"a length of {size} at byte {at} reaches past its map entry")
+        if head[0] == 0x0A:
+            text = head[used : used + size] if used + size <= len(head) else read(at + used, size)
+            name = text.decode("utf-8", "replace")
+        elif head[0] == 0x12:
+            field = _list(read, at + used, at + used + size)
+        else:
+            raise BrokenExampleError(f"an unexpected tag {head[0]} in the map entry at byte {at}")
+        at += used + size
+    return name, field
+
+
+def _list(read: Callable[[int, int], bytes], at: int, end: int) -> Field | None:
+    """The list in a Feature; the last of a oneof counts."""
+    field = None
+    while at < end:
+        head = read(at, min(16, end - at))
+        form = head[0] >> 3
+        size, used = _varint(head, 1)
+        if head[0] & 7 != 2 or form not in (BYTES, FLOAT, INT) or size > end - at - used:
+            raise BrokenExampleError(f"a feature at byte {at} holds no list")
+        field = Field(form, at + used, at + used + size)
+        at += used + size
+    return field
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """(value, place after it)."""
+    value = shift = 0
+    for place in range(at, min(at + 10, len(data))):
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place + 1
+        shift += 7
+    raise BrokenExampleError("a number that does not end")
+
+
+def floats(wire: bytes) -> NDArray[np.float32]:
+    """The values of a FloatList.
+
+    Raises:
+        BrokenExampleError: it is none.
+    """
+    data = np.frombuffer(wire, np.uint8)
+    if len(data) % 5 == 0 and (data[::5] == 0x0D).all():  # a tag before each value
+        return np.ascontiguousarray(data.reshape(-1, 5)[:, 1:]).reshape(-1).view("<f4")
+    packed = _packed(wire)
+    if len(packed) % 4:
+        raise BrokenExampleError("packed floats that are not whole")
+    return np.frombuffer(packed, "<f4")
+
+
+def integers(wire: bytes) -> NDArray[np.int64]:
+    """The values of an Int64List.
+
+    Raises:
+        BrokenExampleError: it is none.
+    """
+    if wire[:1] == b"\x08":  # a tag before each value
+        pairs = varints(wire)
+        if len(pairs) % 2 or (pairs[::2] != 8).any():
+            raise BrokenExampleError("a list of integers with other fields in it")
+        return pairs[1::2]
+    return varints(_packed(wire))
+
+
+def _packed(wire: bytes) -> bytes:
+    """The bytes of a packed list, of all its runs."""
+    runs, at = [], 0
+    while at < len(wire):
+        if wire[at] != _DELIMITED:
+            raise BrokenExampleError("a list with other fields in it")
+        size, at = _varint(wire, at + 1)
+        if size > len(wire) - at:
+            raise BrokenExampleError("a packed list that reaches past its feature")
+        runs.append(wire[at : at + size])
+        at += size
+    return runs[0] if len(runs) == 1 else b"".join(runs)
+
+
+def varints(data: bytes) -> NDArray[np.int64]:
+    """All varints of `data` as int64.
+
+    Raises:
+        BrokenExampleError: the last does not end, or one is longer than ten bytes.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets < 0x80)
+    if len(ends) == len(octets):
+        return octets.astype(np.int64)
+    if not len(ends) or ends[-1] != len(octets) - 1:
+        raise BrokenExampleError("a number that does not end")
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts + 1
+    if lengths.max() > 10:
+        raise BrokenExampleError("a number of more than ten bytes")
+    place = np.arange(len(octets)) - np.repeat(starts, lengths)
+    parts = (octets & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    return np.add.reduceat(parts, starts).view(np.int64)
+
+
+def byte_places(record: bytes, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets and lengths of the values of the BytesList in [start, end) of a record.
+
+    Raises:
+        BrokenExampleError: it is none.
+    """
+    offsets: list[int] = []
+    lengths: list[int] = []
+    at = start
+    try:
+        while at < end:
+            if record[at] != _DELIMITED:
+                raise BrokenExampleError(f"an unexpected tag at byte {at}")
+            size = record[at + 1]
+            at += 2
+            if size > 0x7F:
+                size, shift = size & 0x7F, 7
+                while True:
+                    byte = record[at]
+                    at += 1
+                    size |= (byte & 0x7F) << shift
+                    if byte < 0x80:
+                        break
+                    shift += 7
+                    if shift > 63:
+                        raise BrokenExampleError(f"a number that does not end at byte {at}")
+            offsets.append(at)
+            lengths.append(size)
+            at += size
+    except IndexError:
+        at = end + 1
+    if at != end:
+        raise BrokenExampleError("a list of bytes that reaches past its feature")
+    return np.array(offsets, np.int64), np.array(lengths, np.int64)
