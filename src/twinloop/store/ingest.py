@@ -31,7 +31,7 @@ from twinloop.store.repair import artefacts_lost, is_broken, renew, renewed, res
 from twinloop.store.sources import IngestOptions, check_paths, options_for
 from twinloop.store.staging import clean, workspace
 from twinloop.store.streams import Layout
-from twinloop.store.tombstones import refuse_erased
+from twinloop.store.tombstones import ErasedError, erased_hashes, refuse_erased
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +62,8 @@ def ingest(
         options = options_for(path, options or IngestOptions())
         check_paths(options)
         return _Intake(store, path, options, Meter(report)).run(dry_run)
+    except ErasedError as error:
+        return Outcome(str(path), Status.REFUSED, message=str(error), exit_code=error.exit_code)
     except TwinloopError as error:
         return Outcome(str(path), Status.FAILED, message=str(error), exit_code=error.exit_code)
     except OSError as error:
@@ -137,11 +139,16 @@ class _Intake:
                 return present
             if sessions := sessions_with(self.store.catalog, raw.hash):
                 return self._repair(recording, raw, sessions, staging)
-            session = follow(
-                self.store.manifests,
-                claim(self.store.objects, raw.hash, wanted or new_ulid(), insist=wanted is not None),
-            )
+            session = follow(self.store.manifests, self._claim(raw, wanted))
             return self._store(recording, raw, session, staging)
+
+    def _claim(self, raw: RawFiles, wanted: str | None) -> str:
+        """The session that it goes into; a new one if the session of an earlier attempt was erased."""
+        objects, files = self.store.objects, [file.sha256 for file in raw.files]
+        session = claim(objects, raw.hash, wanted or new_ulid(), insist=wanted is not None, files=files)
+        if session in erased_hashes(objects):
+            return claim(objects, raw.hash, new_ulid(), insist=True, files=files)
+        return session
 
     def _present(self, recording: Recording, raw: RawFiles) -> Outcome | None:
         """The outcome for content that the store has, if it has it whole."""
@@ -237,11 +244,13 @@ class _Intake:
         try:
             publish(store.objects, staging, draft.artefacts())
             raw.check_unchanged()
+            refuse_erased(store.objects, raw.hash, self.path.name)
             new = register_facts(store.registry, self.options.facts)
             manifest = commit_recording(store.manifests, session, entry, episodes, self.options.facts)
         except TwinloopError:
             remove_orphans(store.objects, store.manifests, session, raw.hash)
             raise
+        self._keep_again(raw)
         if lost:
             self.refusal.parts(recording, raw, manifest.session, lost)
         else:
@@ -263,6 +272,12 @@ class _Intake:
             new=tuple(new),
             exit_code=3 if lost else 0,
         )
+
+    def _keep_again(self, raw: RawFiles) -> None:
+        """Bring back what a collector took for a leftover in the moment before the commit."""
+        for file in raw.files:
+            if file.copied and not self.store.objects.exists(file.place):
+                keep_blob(self.store.objects, Path(file.url), file.sha256)
 
     @staticmethod
     def _count(store: Store, manifest: Manifest, entry: RecordingEntry) -> dict[str, int]:

@@ -15,6 +15,7 @@ class Status(StrEnum):
     PRESENT = "present"  # it had been taken in before
     PLANNED = "planned"  # a dry run
     QUARANTINED = "quarantined"  # nothing of it could be read
+    REFUSED = "refused"  # it was erased, and stays out
     FAILED = "failed"
 
 

@@ -6,19 +6,20 @@ import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import UnreadableError, Where
+from twinloop.core.errors import TwinloopError, UnreadableError, Where
 from twinloop.core.recording import Problem, ReadNote
+from twinloop.engine.progress import Meter, no_report
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.quarantine import Reason, quarantine_id
 from twinloop.store.raw_files import RawFiles, hash_files
 from twinloop.store.staging import workspace
-from twinloop.store.tombstones import refuse_erased
+from twinloop.store.tombstones import ErasedError, refuse_erased
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from twinloop.core.recording import Recording
-    from twinloop.engine.progress import Meter
+    from twinloop.engine.progress import Report
     from twinloop.store.store import Store
 
 
@@ -109,3 +110,19 @@ class Refusal:
 
     def _retry(self) -> str:
         return f"twinloop ingest --store {self.store.url} {self.path}"
+
+
+def refuse_path(store: Store, path: Path, why: str, report: Report = no_report) -> Outcome:
+    """Keep a file, or all files of a folder, in quarantine without looking at what they hold."""
+    meter = Meter(report)
+    try:
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        raw = hash_files(path, files, meter)
+        for file in raw.files:
+            refuse_erased(store.objects, file.sha256, file.name)
+        refuse_erased(store.objects, raw.hash, path.name)
+        return Refusal(store, path, "copy", meter).whole(UnreadableError(why, where=str(path)), raw)
+    except ErasedError as error:
+        return Outcome(str(path), Status.REFUSED, message=str(error), exit_code=error.exit_code)
+    except TwinloopError as error:
+        return Outcome(str(path), Status.FAILED, message=str(error), exit_code=error.exit_code)

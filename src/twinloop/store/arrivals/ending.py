@@ -24,7 +24,7 @@ UNDER_WAY = frozenset(
 )
 #: Where the tables and videos of a LeRobot dataset lie; alone they are no recordings.
 _OF_A_DATASET = re.compile(r"(.*/)?(data|videos)/(.+/)?(chunk-\d+/)(.+/)?(file-\d+|episode_\d+)\.(parquet|mp4)")
-_BAG_PART = re.compile(r"(?P<bag>.*)_\d+\.(?P<suffix>(mcap|db3)(\.zstd)?)")
+_BAG_PART = re.compile(r"(?P<bag>.*)_\d+\.(mcap|db3)(\.zstd)?")
 #: Formats of folders whose index names every file.
 _NAMES_ITS_FILES = ("rosbag2", "lerobot")
 _MOST_BOXES = 100_000
@@ -85,7 +85,7 @@ def _of_file(path: Path) -> str | None:
 def _is_part_of_a_bag(path: Path) -> bool:
     """Whether a file is named as ROS 2 names the files of a bag: for its folder, with a number."""
     part = _BAG_PART.fullmatch(path.name)
-    return part is not None and (part["suffix"].startswith("db3") or part["bag"] == path.parent.name)
+    return part is not None and part["bag"] == path.parent.name
 
 
 def _dataset_of(path: Path) -> bool:
