@@ -93,19 +93,27 @@ class Job(Generic[P]):
         self, index: int, plan: P, aligned: dict[str, Aligned], broken: dict[str, NDArray[np.bool_]]
     ) -> NDArray[np.bool_]:
         """Enter an episode into the account; returns which rows (R,) are valid."""
-        rows = plan.span.row_ns
-        limit = self.options.max_age_ns
-        valid = np.ones(len(rows), bool)
         for name, values in aligned.items():
-            self.account.features[name].add(values, limit)
+            self.account.features[name].add(values, self.options.max_age_ns)
+        valid = self.valid(plan, aligned, broken)
+        self.account.add_episode(index, plan, self.on_grid_ns(plan), valid)
+        return valid
+
+    def valid(
+        self, plan: P, aligned: dict[str, Aligned], broken: dict[str, NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """(R,) bool: rows whose samples are there, finite, and no older than allowed. `broken`: camera ->
+        rows that do not show their own image."""
+        rows, limit = plan.span.row_ns, self.options.max_age_ns
+        valid = np.ones(len(rows), bool)
+        for values in aligned.values():
             valid &= values.found & (np.abs(values.age_ns) <= limit)
             valid &= np.isfinite(values.values).all(axis=1)
         tables = self.planner(plan).tables
         for name, shown in plan.images.items():
             valid &= np.abs(rows - tables[name].times_ns[shown]) <= limit
-            if name in broken:
-                valid &= ~broken[name]
-        self.account.add_episode(index, plan, self.on_grid_ns(plan), valid)
+        for rows_broken in broken.values():
+            valid &= ~rows_broken
         return valid
 
     def source_ns(self, plan: P, aligned: dict[str, Aligned]) -> dict[str, NDArray[np.int64]]:

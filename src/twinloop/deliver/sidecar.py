@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from twinloop.deliver.source import ExportSource
 
 FOLDER = "twinloop"
+#: The same beside a single file, in messages.
+BESIDE = "<file>.twinloop"
 
 
 class Sidecar:

@@ -1,4 +1,4 @@
-"""A folder that is there whole or not at all: written beside its place, moved there at the end."""
+"""An output that is there whole or not at all: written beside its place, moved there at the end."""
 
 from __future__ import annotations
 
@@ -45,6 +45,31 @@ def whole_folder(out: Path, force: bool = False) -> Iterator[Path]:
         raise _refused(error, partial) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(out: Path, force: bool = False) -> Iterator[tuple[Path, Path]]:
+    """A new file and the folder for what its format has no place for, ``<out>.twinloop``: as `whole_folder`.
+
+    The folder comes to its place first: where the file is, its folder is.
+
+    Raises:
+        UsageError, TwinloopError: as `whole_folder`.
+    """
+    out = Path(os.path.abspath(out))  # noqa: PTH100
+    beside = out.with_name(f"{out.name}.twinloop")
+    if (out.exists() or out.is_symlink()) and not force:
+        raise UsageError(
+            "the file exists already", where=str(out), fix="choose another --out, or replace it: --force"
+        )
+    with whole_folder(beside, force=True) as partial:
+        written = partial / out.name
+        yield written, partial
+        if out.is_dir() and not out.is_symlink():
+            shutil.rmtree(out)
+        moved = out.with_name(f".{out.name}.partial-{os.getpid()}")
+        written.rename(moved)
+    moved.rename(out)
 
 
 def _move(partial: Path, out: Path, force: bool) -> None:
