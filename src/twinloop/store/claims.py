@@ -1,4 +1,8 @@
-"""Claims: which session a recording is on its way into, so that every attempt at it has the same aim."""
+"""Claims: which session a recording is on its way into, so that every attempt at it has the same aim.
+
+An attempt renews the claim before it relies on any byte that lies in the store already; what a young claim
+names is in use, whether or not a manifest names it yet (see `gc`).
+"""
 
 from __future__ import annotations
 
@@ -7,42 +11,74 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from twinloop.store.revisions import Revisions
-from twinloop.store.writer import now
+from twinloop.store.revisions import Revisions, numbers_among
+from twinloop.store.writer import now, seconds_since
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from twinloop.store.objects import Objects
 
 FOLDER = "claims"
+_FRESH_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The recording of `hash` goes into `session`."""
+    """The recording of `hash`, of raw files with these SHA-256, goes into `session`."""
 
     hash: str
     session: str
     at: str
+    files: tuple[str, ...] = ()
 
 
-def claim(objects: Objects, hash: str, session: str, *, insist: bool = False) -> str:
+def claim(objects: Objects, hash: str, session: str, *, insist: bool = False, files: Iterable[str] = ()) -> str:
     """The session that the recording goes into: the one claimed before, or else `session`.
 
     `insist`: replace an earlier claim. Only for a caller who holds the recording's workspace and knows that
     the earlier attempt is dead.
     """
-    revisions = Revisions(objects, f"{FOLDER}/{hash[:2]}", f"{hash}-")
+    revisions = _revisions(objects, hash)
+    files = tuple(files)
     while True:
         number = revisions.latest()
-        if number and (held := _decode(revisions.get(number))) and (held == session or not insist):
-            return held
-        if revisions.commit(number + 1, msgspec.json.encode(Claim(hash, session, now()))):
+        held = _decode(revisions.get(number)) if number else None
+        if held and (held.session == session or not insist):
+            if held.files == files and seconds_since(held.at) < _FRESH_S:
+                return held.session
+            session = held.session
+        if revisions.commit(number + 1, msgspec.json.encode(Claim(hash, session, now(), files))):
             return session
 
 
-def _decode(data: bytes) -> str | None:
-    """The session of a claim; None for one that is damaged, which binds nobody."""
+def read_claim(objects: Objects, hash: str) -> Claim | None:
+    """The claim on a recording that holds; None if there is none, or it is damaged."""
+    revisions = _revisions(objects, hash)
+    number = revisions.latest()
+    return _decode(revisions.get(number)) if number else None
+
+
+def all_claims(objects: Objects) -> list[Claim]:
+    """The claim that holds of every recording."""
+    hashes = sorted(
+        {
+            name.partition("-")[0]
+            for folder in objects.children(FOLDER)
+            for name in objects.children(f"{FOLDER}/{folder}")
+            if numbers_among([name.rpartition("-")[2]])
+        }
+    )
+    return [held for hash in hashes if (held := read_claim(objects, hash))]
+
+
+def _revisions(objects: Objects, hash: str) -> Revisions:
+    return Revisions(objects, f"{FOLDER}/{hash[:2]}", f"{hash}-")
+
+
+def _decode(data: bytes) -> Claim | None:
+    """A claim; None for one that is damaged, which binds nobody."""
     try:
-        return msgspec.json.decode(data, type=Claim).session
+        return msgspec.json.decode(data, type=Claim)
     except msgspec.MsgspecError:
         return None

@@ -20,3 +20,11 @@ def writer_name() -> str:
 def now() -> str:
     """The time, ISO 8601 in UTC with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds_since(at: str) -> float:
+    """How long ago a time was that `now` gave; of a text that is no time, long ago."""
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    except (ValueError, TypeError):
+        return float("inf")

@@ -1,0 +1,6 @@
+"""Whether a store is whole: every manifest, artefact, blob, statement and erasure, and the catalog over them."""
+
+from twinloop.store.fsck.check import check_store
+from twinloop.store.fsck.trouble import Harm, Trouble
+
+__all__ = ["Harm", "Trouble", "check_store"]
