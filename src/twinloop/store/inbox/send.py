@@ -1,7 +1,8 @@
 """Sending a recording to an inbox, part by part.
 
 A part is created whole or not at all, under the hash of its file and its place in it; whoever sends the same
-file again goes on after the parts that are there. The envelope is laid down last, when all parts are.
+file again goes on after the parts that are there. The envelope (`parcel.lay_down`) follows when all parts are
+there and the files are still what they were.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twinloop.store.blobs import ChangedError
-from twinloop.store.inbox.parcel import lay_down, part_key, parts_of, reach
+from twinloop.store.inbox.parcel import part_key, parts_of, reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,10 +31,10 @@ def part_bytes(limit: float | None) -> int:
     return max(LEAST_PART_BYTES, min(MOST_PART_BYTES, int(limit)))
 
 
-def send(
+def send_parts(
     objects: Objects, parcel: Parcel, paths: Mapping[str, Path], size: int = MOST_PART_BYTES
 ) -> Iterator[int]:
-    """Lay a parcel down; gives the bytes of each part once it is there, so that the caller can break off.
+    """Lay down a parcel's parts; gives the bytes of each once it is there, so that the caller can break off.
 
     Args:
         paths: the local file of each SHA-256 in the parcel. size: of a part.
@@ -55,7 +56,6 @@ def send(
                 objects.put(part_key(file.sha256, at, len(data)), data)
                 at += len(data)
                 yield len(data)
-    lay_down(objects, parcel)
 
 
 def left_to_send(objects: Objects, parcel: Parcel) -> int:

@@ -1,0 +1,1 @@
+"""Sending finished recordings from a robot or rig to a store, most urgent first."""
