@@ -19,7 +19,7 @@ from twinloop.formats.notes import Notes
 from twinloop.formats.vrs.calibration import aria_calibration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 #: A line of more bytes than this is no calibration; lines read together.
@@ -157,7 +157,7 @@ def _imus(entries: _Entries) -> pa.RecordBatch | None:
     )
 
 
-def _placed(rows: list[tuple[int | None, FramePose]]) -> Mapping[str, pa.Array]:
+def _placed(rows: list[tuple[int | None, FramePose]]) -> dict[str, pa.Array]:
     return {
         "utc_timestamp_ns": pa.array([utc for utc, _ in rows], pa.int64()),
         "position": vectors([pose.translation for _, pose in rows]),

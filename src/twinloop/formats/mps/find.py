@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 #: Folders of results beside a recording.
 _FOLDERS = re.compile(r"mps|eye_?gaze.*|slam|trajectory|hand_tracking|personalized.*|general.*")
@@ -115,7 +114,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return sorted(os.listdir(folder))[:_MOST]
+        return sorted(path.name for path in folder.iterdir())[:_MOST]
     except OSError:
         return []
 

@@ -14,6 +14,7 @@ from twinloop.core.kinds import Kind, StampSource
 from twinloop.core.se3 import from_xyzw
 from twinloop.formats.arrow_columns import constant, vectors, words
 from twinloop.formats.mps.grouping import grouped, matrix, numbers, whole
+from twinloop.formats.vrs.aria import GEN1
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def exact_columns(columns: Sequence[str]) -> list[str]:
 
 
 def gaze_direction(yaw: NDArray[np.float64], pitch: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit vectors (N, 3) in the central pupil frame (x left, y up, z ahead): (tan yaw, tan pitch, 1) / norm."""
+    """Unit vectors (N, 3) in the central pupil frame, x left, y up, z ahead: (tan yaw, tan pitch, 1) / norm."""
     ahead = np.stack([np.tan(yaw), np.tan(pitch), np.ones(len(yaw))], axis=1)
     return ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
 
@@ -91,8 +92,8 @@ def _gaze(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
 def _gaze_of_two(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
     """Each eye has a yaw; the combined ray runs from between the eyes to where theirs meet.
 
-    Eyes 2 h apart whose rays meet at depth z: x = h (tan l + tan r) / (tan r - tan l), z = 2 h / (tan r - tan l);
-    so x / z is the mean of the tangents, whatever h is.
+    Eyes 2 h apart whose rays meet: x = h (tan l + tan r) / (tan r - tan l), z = 2 h / (tan r - tan l); so x / z
+    is the mean of the tangents, whatever h is.
     """
     left, right = (np.tan(numbers(rows, f"{side}_yaw_rads_cpf")) for side in _SIDES)
     yaw = np.arctan((left + right) / 2)
@@ -163,7 +164,7 @@ def _points(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
     return {"frame_id": constant("world", rows.num_rows)}, set()
 
 
-def _plain(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
+def _plain(_rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
     return {}, set()
 
 
@@ -181,7 +182,9 @@ def _boxes(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
     """Boxes in pictures; `message` and `category` are put in by who knows the rows before and the objects."""
     sides = [f"{axis}_{end}[pixel]" for end in ("min", "max") for axis in "xy"]
     return {
-        "frame_id": words(rows.column("stream_id").cast(pa.string())),
+        "frame_id": words(
+            [GEN1.get(one, one) for one in rows.column("stream_id").cast(pa.string()).to_pylist()]
+        ),
         "track": words(rows.column("object_uid").cast(pa.string())),
         "box": vectors(matrix(rows, sides)),
     }, {*sides, "stream_id", "object_uid"}

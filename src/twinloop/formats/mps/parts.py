@@ -62,9 +62,7 @@ class Parts:
             notes.add(note.problem, note.message, note.where, note.lost)
         self._notes.all = notes.all
 
-    def scan(
-        self, names: list[str], start_ns: int | None, end_ns: int | None, payload: bool
-    ) -> Iterator[Batch]:
+    def scan(self, names: list[str], start_ns: int | None, end_ns: int | None) -> Iterator[Batch]:
         """The samples of the named streams, one stream after the other; none has bulk bytes."""
         for name in names:
             yield from scan_source(self._sources[name], start_ns, end_ns)

@@ -45,6 +45,6 @@ class MpsRecording(Recording):
         *,
         start_ns: int | None = None,
         end_ns: int | None = None,
-        payload: bool = True,
+        payload: bool = True,  # noqa: ARG002  (tables have none)
     ) -> Iterator[Batch]:
-        yield from self._parts.scan(self.check_names(streams), start_ns, end_ns, payload)
+        yield from self._parts.scan(self.check_names(streams), start_ns, end_ns)

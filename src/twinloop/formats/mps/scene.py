@@ -89,13 +89,13 @@ class ObjectSource:
         turn = matrix(rows, [f"q_wo_{axis}" for axis in "wxyz"])
         bounds = np.array([self._bounds.get(uid, (np.nan,) * 6) for uid in uids], np.float64).reshape(-1, 3, 2)
         middle = place + _turned(turn, bounds.mean(axis=2))
-        known = np.isfinite(middle).all(axis=1)
+        known = np.asarray(np.isfinite(middle).all(axis=1))
         size = pa.FixedSizeListArray.from_arrays(
             pa.array((bounds[:, :, 1] - bounds[:, :, 0]).reshape(-1)), 3, mask=pa.array(~known)
         )
         named = [self._instances.get(uid, {}) for uid in uids]
         return {
-            "frame_id": constant("scene", rows.num_rows),
+            "frame_id": constant("world", rows.num_rows),
             "category": words([str(one.get("category", "")) for one in named]),
             "track": words(uids),
             "position": vectors(np.where(known[:, None], middle, place)),
@@ -176,7 +176,7 @@ class SkeletonSource:
             type_name=path.name,
             encoding="json",
             bytes=path.stat().st_size,
-            attributes={"units": "markers and joints are in metres, in the frame of the scene"},
+            attributes={"units": "markers and joints are in metres, in the world"},
         )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -237,7 +237,7 @@ def _skeleton(group: list[tuple[int, list[list[float]], list[list[float]]]]) -> 
     return pa.RecordBatch.from_pydict(
         {
             "stamp_ns": pa.array([stamp for stamp, _, _ in group], pa.int64()),
-            "frame_id": constant("scene", len(group)),
+            "frame_id": constant("world", len(group)),
             "name": pa.ListArray.from_arrays(pa.array(ends), flat),
             "xyz": listed([joints for _, joints, _ in group]),
             "markers": listed([markers for _, _, markers in group]),

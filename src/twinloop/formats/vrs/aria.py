@@ -28,7 +28,7 @@ _BOTH = {
     "500-1": "als",
     "373-1": "eyegaze",
 }
-_GEN1 = _BOTH | {
+GEN1 = _BOTH | {
     "1201-1": "camera-slam-left",
     "1201-2": "camera-slam-right",
     "1202-1": "imu-right",
@@ -85,7 +85,7 @@ def stream_name(stream: StreamId, tags: Tags, device: int) -> str:
     flavor = tags.vrs.get("VRS_Recordable_Flavor", "")
     if device and flavor in _FLAVORS:
         return _FLAVORS[flavor]
-    known = {1: _GEN1, 2: _GEN2}.get(device, {})
+    known = {1: GEN1, 2: _GEN2}.get(device, {})
     if str(stream) in known:
         return known[str(stream)]
     original = re.sub(r"( Class| #\d+)+$", "", tags.vrs.get("VRS_Original_Recordable_Name", ""))

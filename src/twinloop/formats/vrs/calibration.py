@@ -89,7 +89,7 @@ def _entries(document: Mapping[str, object], group: str) -> Iterator[dict[str, o
 
 
 def _camera(entry: dict, size: list | None) -> list[CalibrationItem]:
-    """Fisheye624 has one focal length: f cx cy, k0 to k5, p0 p1, s0 to s3; Kannala-Brandt fx fy cx cy k0 to k3."""
+    """Fisheye624: f cx cy (one focal length) k0..k5 p0 p1 s0..s3; Kannala-Brandt: fx fy cx cy k0..k3."""
     label, projection = str(entry["Label"]), entry["Projection"]
     model = _MODELS.get(projection["Name"], CameraModel.OTHER)
     numbers = tuple(float(value) for value in projection["Params"])

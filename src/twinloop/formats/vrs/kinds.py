@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from twinloop.core.kinds import TIME_COLUMNS, Kind
 from twinloop.core.se3 import from_xyzw
+from twinloop.formats.arrow_columns import constant, vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +37,7 @@ class Shape:
     Attributes:
         frame: its own coordinate frame. width, height, encoding, step: of pictures.
         sample_rate, channels: of sound. field_scale: from the stored magnetic field to tesla.
+        times: fields that the time columns hold.
     """
 
     frame: str
@@ -46,6 +48,7 @@ class Shape:
     sample_rate: int = 0
     channels: int = 0
     field_scale: float = 1.0
+    times: tuple[str, ...] = ()
 
 
 Columns = dict[str, pa.Array]
@@ -83,7 +86,7 @@ def columns_of(kind: Kind, block: Block, shape: Shape) -> Columns:
         if build is not None:
             made, used = build(block, shape)
     for name in block.names:
-        if name in used:
+        if name in used or name in shape.times:
             continue
         column = name
         while column in made or column in TIME_COLUMNS:
@@ -92,16 +95,12 @@ def columns_of(kind: Kind, block: Block, shape: Shape) -> Columns:
     return made
 
 
-def constant(text: str, rows: int) -> pa.Array:
-    """One text for all rows."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text], pa.string()))
-
-
-def vectors(values: NDArray[np.generic], valid: NDArray[np.bool_] | None = None) -> pa.Array:
+def masked(values: NDArray[np.generic], valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Values (N, D) as a column of doubles; rows that are not valid have none."""
+    if valid is None or valid.all():
+        return vectors(values)
     flat = pa.array(np.ascontiguousarray(values, np.float64).reshape(-1))
-    mask = None if valid is None or valid.all() else pa.array(~valid)
-    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1], mask=mask)
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1], mask=pa.array(~valid))
 
 
 def _picture(rows: int, shape: Shape) -> Columns:
@@ -127,8 +126,8 @@ def _flag(block: Block, name: str) -> NDArray[np.bool_] | None:
 def _imu(block: Block, shape: Shape) -> tuple[Columns, set[str]]:
     return {
         "frame_id": constant(shape.frame, len(block)),
-        "angular_velocity": vectors(block.fixed("gyroscope"), _flag(block, "gyroscope_valid")),
-        "linear_acceleration": vectors(block.fixed("accelerometer"), _flag(block, "accelerometer_valid")),
+        "angular_velocity": masked(block.fixed("gyroscope"), _flag(block, "gyroscope_valid")),
+        "linear_acceleration": masked(block.fixed("accelerometer"), _flag(block, "accelerometer_valid")),
     }, {"gyroscope", "accelerometer"}
 
 
@@ -136,7 +135,7 @@ def _magnetometer(block: Block, shape: Shape) -> tuple[Columns, set[str]]:
     field = np.asarray(block.fixed("magnetometer"), np.float64) * shape.field_scale
     return {
         "frame_id": constant(shape.frame, len(block)),
-        "field": vectors(field, _flag(block, "magnetometer_valid")),
+        "field": masked(field, _flag(block, "magnetometer_valid")),
     }, {"magnetometer"}
 
 
@@ -157,7 +156,7 @@ def _gaze(block: Block, shape: Shape) -> tuple[Columns, set[str]]:
     used = {f"{_COMBINED}_normalized_xyz"}
     made = {
         "frame_id": constant("device", len(block)),
-        "direction": vectors(block.fixed(f"{_COMBINED}_normalized_xyz"), _flag(block, f"{_COMBINED}_valid")),
+        "direction": masked(block.fixed(f"{_COMBINED}_normalized_xyz"), _flag(block, f"{_COMBINED}_valid")),
     }
     if block.is_fixed("convergence_distance_meter"):
         depth = np.asarray(block.fixed("convergence_distance_meter"), np.float64)

@@ -43,7 +43,7 @@ _MOST_FIELDS, _MOST_FIXED = 4096, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field. `dtype` of one number, `width` numbers a value; `place`: offset, or number of a variable field.
+    """One field. `dtype` of one number, `width` numbers a value; `place`: offset, or number among the variable.
 
     `form` is ``fixed``, ``vector``, ``text`` or ``packed`` (texts and maps inside one another).
     """
@@ -214,7 +214,8 @@ class Block:
 def _unpacked(data: bytes, field: Field) -> str:
     """Counted texts, or a map from counted texts, as JSON; what does not fit is left out."""
     _, form, element = field.form.split(" ", 2)
-    at, found = 0, []
+    at = 0
+    found: list[tuple[str, object]] = []
     while (key := _counted_text(data, at)) is not None:
         at += 4 + key[1]
         if form == "Vector":

@@ -1,8 +1,9 @@
-"""The payloads of many records at once: long reads, headers held against the index, compressed ones unpacked."""
+"""The payloads of many records at once: long reads, headers held against the index, unpacked where needed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,7 +103,7 @@ def _runs(offset: NDArray[np.int64], need: NDArray[np.int64]) -> Iterator[slice]
     section = (offset - first) // _RUN_BYTES
     cut = gap | np.concatenate([[True], section[1:] != section[:-1]])
     edges = np.concatenate([np.flatnonzero(cut), [len(offset)]]).tolist()
-    yield from (slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True))
+    yield from (slice(a, b) for a, b in pairwise(edges))
 
 
 def _as_indexed(index: Index, rows: NDArray[np.int64], headers: NDArray[np.void]) -> NDArray[np.bool_]:

@@ -78,7 +78,7 @@ class VrsRecording(Recording):
         yield from self._scan(tracks, start_ns, end_ns, payload)
         if self._parts:
             rest = [name for name in names if name not in self._tracks]
-            yield from self._parts.scan(rest, start_ns, end_ns, payload)
+            yield from self._parts.scan(rest, start_ns, end_ns)
 
     def close(self) -> None:
         """Let go of the file."""

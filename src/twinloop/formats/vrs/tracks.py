@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _NO_TAGS = Tags({}, {})
 #: Magnetic fields of Aria are stored in microtesla (projectaria_tools scales them when it reads).
 _ARIA_FIELD = 1e-6
+#: Fields of a time for each sample of a record.
+_LISTS = ("capture_timestamps_ns",)
 _DEVICE = Clock(Epoch.DEVICE, "device")
 _HOST = Clock(Epoch.UNKNOWN, "host")
 
@@ -114,6 +116,8 @@ class _Opener:
                 kind = Kind.DEPTH
         fields = {field.name for layout in (format.layouts[:1] if format else ()) for field in layout.fields}
         captured = next((field for field in CAPTURED if field in fields), None)
+        times = [captured] if captured and captured not in _LISTS else []
+        shape = replace(shape, times=(*times, ARRIVED) if captured else ())
         if kind is Kind.MAGNETOMETER and self.device:
             shape = replace(shape, field_scale=_ARIA_FIELD)
         head = None
