@@ -12,4 +12,5 @@ if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 fi
 echo "installing postgresql" >&2
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null ||
+    echo "PostgreSQL could not be installed: its tests will be skipped" >&2

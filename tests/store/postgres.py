@@ -33,17 +33,18 @@ _SETTINGS = {
 
 
 class Server:
-    """A PostgreSQL server of this process. Its superuser is `postgres`; nobody else can reach its socket."""
+    """A PostgreSQL server of this process. Its superuser is `postgres`; it listens on a socket only."""
 
     def __init__(self, binaries: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="twinloop-postgres-"))
+        self.folder.chmod(0o755)  # tests give up rights too
         self._user = _user()
         if self._user:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
         data = self.folder / "data"
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
         made = subprocess.run(
-            [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
-            + ["--locale=C.UTF-8", "--no-instructions"],
+            [binaries / "initdb", "-D", data, *options],
             preexec_fn=self._become_user,
             capture_output=True,
             text=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import sqlalchemy as sa
 
 from twinloop.core.errors import StoreError, UsageError
@@ -13,13 +14,14 @@ from twinloop.store import catalog_tables as tables
 from twinloop.store.liveness import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
 
     from twinloop.store.catalog import Catalog
 
 _SHOWN = 5
+_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,8 @@ class SessionRow:
     lost: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeRow:
-    """An episode with its edits applied."""
+class EpisodeRow(msgspec.Struct, frozen=True):
+    """An episode with its edits applied. A struct because listings make very many."""
 
     id: str
     session: str
@@ -74,24 +75,43 @@ def list_sessions(
     site: str | None = None,
     robot: str | None = None,
     ids: Sequence[str] | None = None,
+    limit: int | None = None,
 ) -> list[SessionRow]:
-    """Live sessions, oldest first."""
+    """Live sessions, oldest first. `limit`: only so many, the newest."""
     s = tables.sessions
-    query = sa.select(s).where(s.c.state == State.LIVE).order_by(s.c.id)
+    query = sa.select(s).where(s.c.state == State.LIVE, _has_recordings())
     for column, wanted in ((s.c.task, task), (s.c.operator, operator), (s.c.site, site), (s.c.robot, robot)):
         if wanted is not None:
             query = query.where(column == wanted)
     if ids is not None:
         query = query.where(s.c.id.in_(ids))
     with catalog.reading() as connection:
-        rows = connection.execute(query).fetchall()
-        recordings = _grouped(connection, sa.select(tables.recordings).order_by(tables.recordings.c.position))
-        episodes = _counts(connection, tables.episodes)
-        excluded = _counts(connection, tables.episodes, tables.episodes.c.excluded.is_not(None))
-        errors = _counts(connection, tables.findings, tables.findings.c.severity == "error")
-        warnings = _counts(connection, tables.findings, tables.findings.c.severity == "warning")
-    return [
-        SessionRow(
+        rows = connection.execute(query.order_by(s.c.id.desc()).limit(limit)).fetchall()[::-1]
+        return [
+            row
+            for start in range(0, len(rows), _PAGE)
+            for row in _with_counts(connection, rows[start : start + _PAGE])
+        ]
+
+
+def _has_recordings() -> sa.ColumnElement[bool]:
+    return sa.exists().where(tables.recordings.c.session == tables.sessions.c.id)
+
+
+def _with_counts(connection: Connection, rows: Sequence[sa.Row]) -> Iterator[SessionRow]:  # type: ignore[type-arg]
+    """Sessions with what their recordings, episodes and findings come to."""
+    ids = [row.id for row in rows]
+    e, f, r = tables.episodes.c, tables.findings.c, tables.recordings
+    recordings: dict[str, list[sa.Row]] = {}  # type: ignore[type-arg]
+    of_sessions = sa.select(r).where(r.c.session.in_(ids)).order_by(r.c.session, r.c.position)
+    for recording in connection.execute(of_sessions):
+        recordings.setdefault(recording.session, []).append(recording)
+    episodes = _counts(connection, e.session, ids, sa.func.count(), sa.func.count(e.excluded))
+    errors, warnings = (sa.func.count(sa.case((f.severity == name, 1))) for name in ("error", "warning"))
+    findings = _counts(connection, f.session, ids, errors, warnings)
+    for row in rows:
+        made_of = recordings.get(row.id, ())
+        yield SessionRow(
             id=row.id,
             taken_at=row.taken_at,
             task=row.task,
@@ -101,17 +121,24 @@ def list_sessions(
             start_ns=row.start_ns,
             end_ns=row.end_ns,
             bytes=row.bytes,
-            recordings=tuple(recording.name for recording in recordings.get(row.id, ())),
-            formats=tuple(dict.fromkeys(recording.format for recording in recordings.get(row.id, ()))),
-            episodes=episodes.get(row.id, 0),
-            excluded=excluded.get(row.id, 0),
-            errors=errors.get(row.id, 0),
-            warnings=warnings.get(row.id, 0),
-            lost=any(recording.lost for recording in recordings.get(row.id, ())),
+            recordings=tuple(recording.name for recording in made_of),
+            formats=tuple(dict.fromkeys(recording.format for recording in made_of)),
+            episodes=episodes.get(row.id, (0, 0))[0],
+            excluded=episodes.get(row.id, (0, 0))[1],
+            errors=findings.get(row.id, (0, 0))[0],
+            warnings=findings.get(row.id, (0, 0))[1],
+            lost=any(recording.lost for recording in made_of),
         )
-        for row in rows
-        if recordings.get(row.id)
-    ]
+
+
+def _counts(
+    connection: Connection,
+    session: sa.ColumnElement[str],
+    ids: Sequence[str],
+    *counts: sa.ColumnElement[int],
+) -> dict[str, tuple[int, int]]:
+    query = sa.select(session, *counts).where(session.in_(ids)).group_by(session)
+    return {id: (first, second) for id, first, second in connection.execute(query)}
 
 
 def list_episodes(
@@ -122,10 +149,47 @@ def list_episodes(
     outcome: str | None = None,
     excluded: bool | None = None,
     ids: Sequence[str] | None = None,
+    limit: int | None = None,
 ) -> list[EpisodeRow]:
-    """Episodes of live sessions, by session and number. `excluded`: only those that are, or are not."""
+    """Episodes of live sessions, by session and number.
+
+    Args:
+        excluded: only those that are left out, or only those that are not.
+        limit: only so many, the last ones.
+    """
+    query = _episodes(session=session, task=task, outcome=outcome, excluded=excluded, ids=ids)
+    if limit is None:
+        return list(_paged(catalog, query))
+    newest_first = query.order_by(*(column.desc() for column in _ORDER)).limit(limit)
+    with catalog.reading() as connection:
+        return [EpisodeRow(*row) for row in connection.execute(newest_first)][::-1]
+
+
+def each_episode(
+    catalog: Catalog,
+    *,
+    session: str | None = None,
+    task: str | None = None,
+    outcome: str | None = None,
+    excluded: bool | None = None,
+) -> Iterator[EpisodeRow]:
+    """As `list_episodes`, but one after the other: in memory is one page, and no query waits for the reader."""
+    return _paged(catalog, _episodes(session=session, task=task, outcome=outcome, excluded=excluded))
+
+
+_ORDER = (tables.episodes.c.session, tables.episodes.c.number, tables.episodes.c.id)
+
+
+def _episodes(
+    *,
+    session: str | None,
+    task: str | None,
+    outcome: str | None,
+    excluded: bool | None,
+    ids: Sequence[str] | None = None,
+) -> sa.Select[tuple[object, ...]]:
     e = tables.episodes
-    query = sa.select(e).order_by(e.c.session, e.c.number)
+    query = sa.select(*(e.c[name] for name in EpisodeRow.__struct_fields__))
     for column, wanted in ((e.c.session, session), (e.c.task, task), (e.c.outcome, outcome)):
         if wanted is not None:
             query = query.where(column == wanted)
@@ -133,8 +197,23 @@ def list_episodes(
         query = query.where(e.c.excluded.is_not(None) if excluded else e.c.excluded.is_(None))
     if ids is not None:
         query = query.where(e.c.id.in_(ids))
-    with catalog.reading() as connection:
-        return [EpisodeRow(**row._mapping) for row in connection.execute(query)]
+    return query
+
+
+def _paged(catalog: Catalog, query: sa.Select[tuple[object, ...]]) -> Iterator[EpisodeRow]:
+    """The rows of a query page by page, each page from where the last one ended."""
+    query = query.order_by(*_ORDER).limit(_PAGE)
+    last: EpisodeRow | None = None
+    while True:
+        page = query
+        if last:
+            page = query.where(sa.tuple_(*_ORDER) > sa.tuple_(last.session, last.number, last.id))
+        with catalog.reading() as connection:
+            rows = [EpisodeRow(*row) for row in connection.execute(page)]
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+        last = rows[-1]
 
 
 def sessions_with(catalog: Catalog, hash: str) -> list[str]:
@@ -223,19 +302,3 @@ def _only(ids: list[str], noun: str, text: str, listing: str) -> str:
         some = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
         raise UsageError(f"{text!r} means {len(ids)} {noun}s", expected=f"one of: {some}")
     return ids[0]
-
-
-def _grouped(connection: Connection, query: sa.Select) -> dict[str, list[sa.Row]]:  # type: ignore[type-arg]
-    groups: dict[str, list[sa.Row]] = {}  # type: ignore[type-arg]
-    for row in connection.execute(query):
-        groups.setdefault(row.session, []).append(row)
-    return groups
-
-
-def _counts(
-    connection: Connection, table: sa.Table, where: sa.ColumnElement[bool] | None = None
-) -> dict[str, int]:
-    query = sa.select(table.c.session, sa.func.count()).group_by(table.c.session)
-    if where is not None:
-        query = query.where(where)
-    return {row[0]: row[1] for row in connection.execute(query)}
