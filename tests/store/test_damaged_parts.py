@@ -107,7 +107,7 @@ def test_a_damaged_tombstone_still_refuses(store, takes):
     (store.work / "tombstones").mkdir()
     (store.work / "tombstones" / f"{hash_file(takes[0])}.json").write_bytes(b"")
     outcome = ingest(store, takes[0])
-    assert (outcome.status, outcome.exit_code) == (Status.FAILED, 3)
+    assert (outcome.status, outcome.exit_code) == (Status.REFUSED, 3)
     assert "erased" in outcome.message
     assert not list(store.objects.walk("blobs"))
 

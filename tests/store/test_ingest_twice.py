@@ -71,7 +71,7 @@ def test_an_erased_recording_is_refused(store, recording):
     stone = b'{"hash":"%s","at":"2026-01-01","by":"ana","reason":"asked for"}' % hash_file(recording).encode()
     store.objects.put(f"{FOLDER}/{hash_file(recording)}.json", stone)
     outcome = ingest(store, recording)
-    assert outcome.status is Status.FAILED
+    assert outcome.status is Status.REFUSED
     assert "asked for" in outcome.message
     assert outcome.exit_code == 3
     assert not list_sessions(store.catalog)

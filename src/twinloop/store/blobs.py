@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError, UnreadableError
-from twinloop.store.disk import reporting_system_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from twinloop.store.objects import Objects
 
 _CHUNK = 4 << 20
-_NO_KERNEL_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +78,8 @@ def recording_hash(files: Sequence[SourceFile]) -> str:
     return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
-def keep_blob(objects: Objects, source: Path, sha256: str, staging: Path) -> None:
+def keep_blob(objects: Objects, source: Path, sha256: str) -> None:
     """Copy a file whose hash is known into the store, unless it is there.
-
-    The kernel copies (`copy_file_range`: shared extents where the file system has them).
 
     Raises:
         ChangedError: the source is being written to.
@@ -94,13 +88,18 @@ def keep_blob(objects: Objects, source: Path, sha256: str, staging: Path) -> Non
     key = blob_key(sha256)
     if objects.exists(key):
         return
-    copy = staging / sha256
-    before = source.stat()
-    with reporting_system_errors(staging):
-        _copy(source, copy, before.st_size)
-    if copy.stat().st_size != before.st_size:
+    before = file_state(source)
+    created = objects.put_file(key, source, keep=True)
+    if file_state(source) != before:
+        if created:
+            objects.delete(key)
         raise ChangedError(source)
-    objects.put_file(key, copy)
+
+
+def file_state(file: Path) -> tuple[int, int, int]:
+    """What changes when a file is written to or replaced: size, time of the last write, inode."""
+    stat = file.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 class ChangedError(TwinloopError):
@@ -114,22 +113,3 @@ class ChangedError(TwinloopError):
             where=str(file),
             fix="wait until its recorder is done with it and run the same command again",
         )
-
-
-def _copy(source: Path, target: Path, size: int) -> None:
-    with source.open("rb", buffering=0) as reader, target.open("wb", buffering=0) as writer:
-        done = 0
-        try:
-            while done < size:
-                count = os.copy_file_range(reader.fileno(), writer.fileno(), min(size - done, 1 << 30))
-                if not count:
-                    return
-                done += count
-        except OSError as error:
-            if error.errno not in _NO_KERNEL_COPY or done:
-                raise
-            while done < size:
-                count = os.sendfile(writer.fileno(), reader.fileno(), done, min(size - done, 1 << 30))
-                if not count:
-                    return
-                done += count

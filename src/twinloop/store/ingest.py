@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError, TwinloopError, UnreadableError
@@ -21,7 +22,7 @@ from twinloop.store.commit import commit_recording, follow, register_facts
 from twinloop.store.disk import NO_ROOM, write_refused
 from twinloop.store.making import Making, read_options
 from twinloop.store.outcome import Outcome, Status
-from twinloop.store.publish import choose_tag, publish, remove_orphans
+from twinloop.store.publish import choose_tag, publish, remove_orphans, withdraw
 from twinloop.store.quarantine import lost_parts, quarantine_id
 from twinloop.store.queries import resolve_session, sessions_with
 from twinloop.store.raw_files import RawFiles, hash_files
@@ -34,8 +35,6 @@ from twinloop.store.streams import Layout
 from twinloop.store.tombstones import ErasedError, erased_hashes, refuse_erased
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from twinloop.core.recording import Recording
     from twinloop.engine.progress import Report
     from twinloop.store.manifest import Manifest, RecordingEntry
@@ -191,8 +190,7 @@ class _Intake:
         if not is_better(entry, offered):
             return ""
         if self.options.raw == "copy":
-            with workspace(self.store.work, f"{raw.hash}-raw") as staging:
-                raw.keep(self.store.objects, staging)
+            raw.keep(self.store.objects)
         for session in sessions:
             point_to(self.store.manifests, session, offered)
         self.store.catalog.sync()
@@ -206,7 +204,7 @@ class _Intake:
         manifest = store.manifests.latest(session)
         held = manifest and manifest.recording(raw.hash)
         assert held
-        restore_raw(store.objects, held, raw, staging)
+        restore_raw(store.objects, held, raw)
         if artefacts_lost(store.objects, held):
             remove_orphans(store.objects, store.manifests, session, raw.hash)
             placed = raw if held.raw == "copy" else raw.referenced()
@@ -231,7 +229,7 @@ class _Intake:
         remove_orphans(store.objects, store.manifests, session, raw.hash)
         if self.options.raw == "copy":
             with self.meter.stage("copying", 0.05):
-                raw.keep(store.objects, staging)
+                raw.keep(store.objects)
         else:
             raw = raw.referenced()
         tag = choose_tag(store.objects, session, raw.hash)
@@ -246,11 +244,20 @@ class _Intake:
             raw.check_unchanged()
             refuse_erased(store.objects, raw.hash, self.path.name)
             new = register_facts(store.registry, self.options.facts)
+        except TwinloopError:
+            withdraw(store.objects, draft.artefacts())
+            raise
+        try:
             manifest = commit_recording(store.manifests, session, entry, episodes, self.options.facts)
         except TwinloopError:
             remove_orphans(store.objects, store.manifests, session, raw.hash)
             raise
-        self._keep_again(raw)
+        if manifest.recording(raw.hash) != entry:  # another machine was first
+            withdraw(store.objects, draft.artefacts())
+            if present := self._present(recording, raw):
+                return present
+        if self.options.raw == "copy":
+            raw.keep(store.objects)  # what a collector took for a leftover in the moment before the commit
         if lost:
             self.refusal.parts(recording, raw, manifest.session, lost)
         else:
@@ -272,12 +279,6 @@ class _Intake:
             new=tuple(new),
             exit_code=3 if lost else 0,
         )
-
-    def _keep_again(self, raw: RawFiles) -> None:
-        """Bring back what a collector took for a leftover in the moment before the commit."""
-        for file in raw.files:
-            if file.copied and not self.store.objects.exists(file.place):
-                keep_blob(self.store.objects, Path(file.url), file.sha256)
 
     @staticmethod
     def _count(store: Store, manifest: Manifest, entry: RecordingEntry) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from twinloop.core.errors import StoreError
-from twinloop.store.disk import make_folders, reporting_system_errors, sync_file, sync_folder
+from twinloop.store.disk import copy_file, make_folders, reporting_system_errors, sync_file, sync_folder
 from twinloop.store.objects import MissingObjectError
 from twinloop.store.staging import STAGING, try_lock
 
@@ -40,23 +40,34 @@ class LocalObjects:
         raise StoreError("the store's folder went away", where=str(self.root))
 
     def _put_once(self, key: str, data: bytes) -> bool:
-        temporary = self.root / STAGING / f"tmp-{secrets.token_hex(8)}"
+        with self._temporary() as (path, descriptor):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+            return self._link(path, key)
+
+    @contextmanager
+    def _temporary(self) -> Iterator[tuple[Path, int]]:
+        """A new file and its descriptor; it goes, and would with this process."""
+        path = self.root / STAGING / f"tmp-{secrets.token_hex(8)}"
         with reporting_system_errors(self.root):
-            temporary.parent.mkdir(exist_ok=True)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            path.parent.mkdir(exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             try:
                 try_lock(descriptor)
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                os.fsync(descriptor)
-                return self._link(temporary, key)
+                yield path, descriptor
             finally:
-                temporary.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
                 os.close(descriptor)
 
-    def put_file(self, key: str, path: Path) -> bool:
-        """Move a finished file on the same file system to `key` unless that exists."""
+    def put_file(self, key: str, path: Path, *, keep: bool = False) -> bool:
+        """Move or copy a finished file to `key` unless that exists. To be moved, it lies on the same disk."""
+        if keep:
+            with self._temporary() as (copy, _):
+                copy_file(path, copy, path.stat().st_size)
+                sync_file(copy)
+                return self._link(copy, key)
         with reporting_system_errors(self.root):
             sync_file(path)
             created = self._link(path, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop import __version__
@@ -21,8 +22,6 @@ from twinloop.store.streams import RecordingWriter, UnmuxableError
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from twinloop.core.mapping import Mapping
     from twinloop.core.recording import EpisodeSpan, Recording
     from twinloop.core.session import Episode
@@ -47,6 +46,20 @@ def read_options(options: IngestOptions) -> ReadOptions:
     )
 
 
+def stated_options(options: IngestOptions) -> dict[str, str]:
+    """What must be known beside a recording's files to make its artefacts anew: see `RecordingEntry.options`.
+
+    ``images``; ``table``: the text of the file that says how to read a table; ``types``: the folder of message
+    definitions.
+    """
+    stated = {"images": options.images}
+    if options.mapping and _maps_a_table(options):
+        stated["table"] = options.mapping.read_text()
+    if options.types_dir:
+        stated["types"] = str(options.types_dir.absolute())
+    return stated
+
+
 def given_mapping(options: IngestOptions) -> Mapping | None:
     """The features that a mapping file states; None for none, or one that says how to read a table."""
     from twinloop.core.mapping import load_mapping
@@ -63,13 +76,21 @@ def _maps_a_table(options: IngestOptions) -> bool:
 
 
 class Making:
-    """The making of one recording's artefacts."""
+    """The making of one recording's artefacts. `mapping`: holds whatever the options say."""
 
-    def __init__(self, objects: Objects, path: Path, options: IngestOptions, meter: Meter) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        path: Path,
+        options: IngestOptions,
+        meter: Meter,
+        mapping: Mapping | None = None,
+    ) -> None:
         self.objects = objects
         self.path = path
         self.options = options
         self.meter = meter
+        self.mapping = mapping
 
     def make(self, recording: Recording, raw: RawFiles, layout: Layout) -> Manifest:
         """All artefacts in staging, and a manifest of this recording alone that names them.
@@ -95,9 +116,10 @@ class Making:
             attachments=attachments,
             attached=attached,
             notes=(*recording.notes, *notes),
+            options=stated_options(self.options),
         )
         draft = Manifest(layout.session, facts=self.options.facts, recordings=(entry,))
-        staged = self._read_staged(draft, layout, recording)
+        staged = self._read_staged(draft, layout, recording, raw)
         mapping, source, spans = self.map_and_cut(staged)
         episodes = make_episodes(spans, raw.hash, self.options.outcome)
         with self.meter.stage("checking", 0.2):
@@ -111,9 +133,12 @@ class Making:
         )
         return replace(draft, recordings=(entry,), episodes=episodes)
 
-    def _read_staged(self, draft: Manifest, layout: Layout, recording: Recording) -> StoredSession:
+    def _read_staged(
+        self, draft: Manifest, layout: Layout, recording: Recording, raw: RawFiles
+    ) -> StoredSession:
         """The staged artefacts as a recording that passes for the source: its path, its own episodes."""
-        staged = StoredSession(draft, (), self.objects, Places(self.objects, layout.staging))
+        at_hand = {file.place: Path(file.url) for file in raw.files}
+        staged = StoredSession(draft, (), self.objects, Places(self.objects, layout.staging, at_hand=at_hand))
         staged.path = self.path
         staged.episodes = recording.episodes
         return staged
@@ -171,6 +196,8 @@ class Making:
         from twinloop.formats.mapping.episodes import cut_episodes
         from twinloop.formats.mapping.propose import propose
 
+        if self.mapping is not None:
+            return self.mapping, "", cut_episodes(recording, self.mapping)
         if given := given_mapping(self.options):
             check_mapping(given, recording, self.options.mapping)
             return given, str(self.options.mapping), cut_episodes(recording, given)

@@ -40,8 +40,8 @@ class Objects(Protocol):
     def put(self, key: str, data: bytes) -> bool:
         """Create `key`, durably, if it does not exist. False: it exists and was left alone."""
 
-    def put_file(self, key: str, path: Path) -> bool:
-        """As `put`, with the content of a finished local file, which is moved.
+    def put_file(self, key: str, path: Path, *, keep: bool = False) -> bool:
+        """As `put`, with the content of a finished local file, which is moved; or copied, to `keep` it.
 
         Keys of files are such that two writers of one key have the same content: named by hash, or below a
         name of the writer's own.

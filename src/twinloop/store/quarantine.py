@@ -16,6 +16,7 @@ import msgspec
 from twinloop.core.errors import StoreError
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.store.blobs import SourceFile
+from twinloop.store.objects import MissingObjectError
 from twinloop.store.revisions import Revisions
 from twinloop.store.writer import now, writer_name
 
@@ -109,10 +110,10 @@ class Quarantine:
         attempts = self._attempts(id)
         number = attempts.latest()
         key = attempts.key(number) if number else f"{FOLDER}/{id}/reason.json"
-        if not self._objects.exists(key):
-            return None
         try:
             return msgspec.json.decode(self._objects.get(key), type=Reason)
+        except MissingObjectError:
+            return None
         except msgspec.MsgspecError as error:
             raise StoreError(f"a reason does not parse: {error}", where=key) from None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import UnreadableError, UsageError
-from twinloop.store.blobs import ChangedError, SourceFile, hash_file, keep_blob, recording_hash
+from twinloop.store.blobs import ChangedError, SourceFile, file_state, hash_file, keep_blob, recording_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +39,13 @@ class RawFiles:
     def check_unchanged(self) -> None:
         """Raise ChangedError if a file was written to, or replaced, since it was hashed."""
         for file, state in zip(self.files, self._states, strict=True):
-            if _state(Path(file.url)) != state:
+            if file_state(Path(file.url)) != state:
                 raise ChangedError(Path(file.url))
 
-    def keep(self, objects: Objects, staging: Path) -> None:
+    def keep(self, objects: Objects) -> None:
         """Copy all files into the store's blobs."""
         for file in self.files:
-            keep_blob(objects, Path(file.url), file.sha256, staging)
+            keep_blob(objects, Path(file.url), file.sha256)
 
     def referenced(self) -> RawFiles:
         """The same, with no copy in the store."""
@@ -72,7 +72,7 @@ def hash_files(path: Path, files: Sequence[Path], meter: Meter) -> RawFiles:
     if any(not file.is_relative_to(root) for file in paths):
         root = Path(os.path.commonpath([file.parent for file in paths]))
     try:
-        states = tuple(_state(file) for file in paths)
+        states = tuple(file_state(file) for file in paths)
     except OSError as error:
         raise UnreadableError(f"the system refuses to read it: {error.strerror}", where=str(path)) from error
     total = max(sum(size for size, _, _ in states), 1)
@@ -95,8 +95,3 @@ def hash_files(path: Path, files: Sequence[Path], meter: Meter) -> RawFiles:
     raw = RawFiles(recording_hash(sources), sources, states)
     raw.check_unchanged()
     return raw
-
-
-def _state(file: Path) -> _State:
-    stat = file.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino

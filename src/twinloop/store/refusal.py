@@ -12,7 +12,6 @@ from twinloop.engine.progress import Meter, no_report
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.quarantine import Reason, quarantine_id
 from twinloop.store.raw_files import RawFiles, hash_files
-from twinloop.store.staging import workspace
 from twinloop.store.tombstones import ErasedError, refuse_erased
 
 if TYPE_CHECKING:
@@ -45,8 +44,7 @@ class Refusal:
         hash = raw.hash if raw and raw.size else None
         id = quarantine_id(hash, self.path)
         if raw and self.raw == "copy" and raw.size:
-            with workspace(self.store.work, raw.hash) as staging:
-                raw.keep(self.store.objects, staging)
+            raw.keep(self.store.objects)
         where = error.where if isinstance(error.where, Where) else Where(file=str(error.where or self.path))
         note = ReadNote(
             Problem.EMPTY if raw and not raw.size else Problem.CORRUPT, error.what, where, lost=None

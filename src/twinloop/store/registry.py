@@ -93,9 +93,10 @@ class RegistryOfFacts:
         """The number of the last revision of every entry (of `noun`), by noun and folder, in one look."""
         found: dict[tuple[str, str], int] = {}
         for key, _ in self._objects.listing(f"{FOLDER}/{noun}".rstrip("/")):
-            _, of, name, *file = key.split("/")
-            if of in NOUNS and len(file) == 1 and (numbers := numbers_among(file)):
-                found[of, name] = max(numbers[0], found.get((of, name), 0))
+            parts = key.split("/")
+            if len(parts) == 4 and parts[1] in NOUNS and (numbers := numbers_among(parts[3:])):
+                entry = parts[1], parts[2]
+                found[entry] = max(numbers[0], found.get(entry, 0))
         return found
 
     def read(self, noun: str, name: str, number: int) -> Fact:

@@ -66,12 +66,13 @@ class RemoteObjects:
         with self._writing(key):
             return self._create(key, data)
 
-    def put_file(self, key: str, path: Path) -> bool:
-        """Upload a finished local file, which goes, to `key` unless that exists."""
+    def put_file(self, key: str, path: Path, *, keep: bool = False) -> bool:
+        """Upload a finished local file to `key` unless that exists."""
         size = path.stat().st_size
         with self._writing(key):
             created = self._create(key, path) if size <= PART_BYTES else self._upload(key, path, size)
-        path.unlink()
+        if not keep:
+            path.unlink()
         return created
 
     def _create(self, key: str, content: bytes | Path) -> bool:

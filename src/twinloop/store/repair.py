@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from twinloop.store.blobs import blob_key
+from twinloop.store.objects import MissingObjectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from twinloop.store.manifest import Manifest, Manifests, RecordingEntry
     from twinloop.store.objects import Objects
@@ -26,7 +26,10 @@ def is_broken(objects: Objects, entry: RecordingEntry) -> bool:
 
 def artefacts_lost(objects: Objects, entry: RecordingEntry) -> bool:
     """Whether a file that was made of it is missing or has another size."""
-    return not all(_is_there(objects, artefact.key, artefact.size) for artefact in entry.artefacts())
+    wanted = {artefact.key: artefact.size for artefact in entry.artefacts()}
+    sessions = {"/".join(key.split("/")[:2]) for key in wanted}
+    there = {found for session in sessions for found in objects.listing(session)}
+    return not wanted.items() <= there
 
 
 def _raw_lost(objects: Objects, entry: RecordingEntry) -> Iterator[str]:
@@ -37,15 +40,18 @@ def _raw_lost(objects: Objects, entry: RecordingEntry) -> Iterator[str]:
 
 
 def _is_there(objects: Objects, key: str, size: int) -> bool:
-    return objects.exists(key) and objects.size(key) == size
+    try:
+        return objects.size(key) == size
+    except MissingObjectError:
+        return False
 
 
-def restore_raw(objects: Objects, entry: RecordingEntry, raw: RawFiles, staging: Path) -> None:
+def restore_raw(objects: Objects, entry: RecordingEntry, raw: RawFiles) -> None:
     """Copy the raw files at hand to where the store lacks them."""
     if lost := list(_raw_lost(objects, entry)):
         for key in lost:
             objects.delete(key)
-        raw.keep(objects, staging)
+        raw.keep(objects)
 
 
 def renewed(objects: Objects, held: RecordingEntry, made: RecordingEntry) -> RecordingEntry:

@@ -196,7 +196,8 @@ class Store:
         with self.catalog.reading() as connection:
             entries = self.catalog.entries(connection, [episode.id for episode in manifest.episodes])
         episodes = tuple(apply_edits(episode, entries) for episode in manifest.episodes)
-        return StoredSession(manifest, episodes, self.objects, Places(self.objects))
+        digests = {artefact.key: artefact.sha256 for artefact in manifest.artefacts()}
+        return StoredSession(manifest, episodes, self.objects, Places(self.objects, digests=digests))
 
     def edit_episodes(
         self,

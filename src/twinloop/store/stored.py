@@ -15,7 +15,7 @@ from twinloop.core.errors import StoreError
 from twinloop.core.kinds import TIME_COLUMNS
 from twinloop.core.mapping import Feature
 from twinloop.core.mapping import Mapping as FeatureMapping
-from twinloop.core.recording import EpisodeSpan, Recording
+from twinloop.core.recording import Attachment, EpisodeSpan, Recording
 from twinloop.core.session import Session
 from twinloop.core.stream import Batch, Stream
 from twinloop.core.timeline import timeline_ns
@@ -76,14 +76,14 @@ class StoredSession(Recording):
         )
         self.mapping = _merge_mappings(self._parts, manifest)
         super().__init__(
-            objects.path(f"sessions/{manifest.session}"),
+            objects.place(f"sessions/{manifest.session}"),
             "twinloop",
-            files=tuple(places.find(artefact.key, check=False) for artefact in manifest.artefacts()),
+            files=tuple(places.where(artefact.key) for artefact in manifest.artefacts()),
             streams={name: self._stream(name) for name in self._parts},
             episodes=tuple(_span(episode) for episode in episodes),
             metadata=_merge_metadata(manifest),
             attachments=tuple(
-                replace(attachment, file=str(places.find(attachment.file, check=False)))
+                replace(attachment, file=str(places.where(attachment.file)))
                 for recording in manifest.recordings
                 for attachment in recording.attachments
             ),
@@ -99,6 +99,20 @@ class StoredSession(Recording):
     def report(self) -> CheckReport:
         """What the checks said when its recordings were taken in."""
         return session_report(self._objects, self.manifest, str(self.path))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all artefacts."""
+        return sum(artefact.size for artefact in self.manifest.artefacts())
+
+    def read_attachment(self, attachment: Attachment) -> bytes:
+        """The bytes of an attachment, exactly as carried."""
+        self._places.fetch(attachment.file)
+        return super().read_attachment(attachment)
+
+    def close(self) -> None:
+        """Let go of what was fetched."""
+        self._places.close()
 
     def segment_facts(self, stream: str) -> tuple[SegmentFacts, ...]:
         """What is known of each of a stream's video segments, in the order of `Stream.segments`.
@@ -194,7 +208,7 @@ class StoredSession(Recording):
         parts = self._parts[name]
         first = parts[0].entry.stream
         segments = [
-            replace(segment, file=str(self._places.find(segment.file, check=False)))
+            replace(segment, file=str(self._places.where(segment.file)))
             for part in parts
             for segment in part.entry.stream.segments
         ]
@@ -206,7 +220,7 @@ class StoredSession(Recording):
             count=None if None in counts else sum(count or 0 for count in counts),
             start_ns=min((start for start, _ in extents), default=None),
             end_ns=max((end for _, end in extents), default=None),
-            segments=tuple(segments),
+            segments=self._places.segments(segments),
         )
 
 
