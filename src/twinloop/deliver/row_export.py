@@ -48,7 +48,7 @@ class CameraRows:
     """A camera's images in the rows of one episode, read as they are asked for.
 
     Attributes:
-        broken: (R,) bool, rows that show another image than their own; complete once all are read.
+        broken: (R,) bool, rows that show another image than their own, as far as they are read.
     """
 
     form: ImageForm
@@ -65,15 +65,15 @@ class CameraRows:
     def pixels(self) -> Iterator[NDArray[np.uint8] | NDArray[np.uint16]]:
         """Each row's image: RGB (H, W, 3) uint8, or depth (H, W, 1) uint16."""
         for row, (picture, own) in enumerate(self._shown(pictures_at)):
-            yield pixels_of(picture)
             self._count(row, own, encoded=True)
+            yield pixels_of(picture)
 
     def files(self) -> Iterator[bytes]:
         """Each row's image as a file of `form`, which is not raw."""
         if self.form.own:
             for row, (data, own) in enumerate(self._shown(bytes_at)):
-                yield data
                 self._count(row, own, encoded=False)
+                yield data
             return
         encoder = StillEncoder(self.form.form, self.form.scale)
         place, data = -1, b""
@@ -81,8 +81,8 @@ class CameraRows:
             if self.images[row] != place or not own:
                 data = encoder.encode(picture)
                 place = int(self.images[row])
-            yield data
             self._count(row, own, encoded=True)
+            yield data
 
     def _shown(
         self, read: Callable[[PacketIndex, NDArray[np.int64]], Iterator[tuple[int, T]]]

@@ -1,24 +1,18 @@
-"""Arrays of an episode into HDF5, some megabytes at a time."""
+"""Arrays of an episode into HDF5."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from twinloop.core.errors import MissingExtraError, UsageError, Where
+from twinloop.core.errors import MissingExtraError
+from twinloop.deliver.arrays import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     import h5py
-    from numpy.typing import NDArray
 
     from twinloop.deliver.row_export import CameraRows, EpisodeRows
-
-#: Bytes of images that are held before they are written.
-_BATCH_BYTES = 16 << 20
 
 
 def create_file(path: Path, needed_for: str) -> h5py.File:
@@ -32,32 +26,6 @@ def create_file(path: Path, needed_for: str) -> h5py.File:
     except ImportError:
         raise MissingExtraError("h5py", "hdf5", needed_for) from None
     return h5py.File(path, "w")
-
-
-def batches(camera: CameraRows, shape: tuple[int, ...]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """(first row, images (N, *shape)) of a camera's rows.
-
-    Raises:
-        UsageError: an image has another shape.
-    """
-    dtype = np.uint16 if shape[-1] == 1 else np.uint8
-    rows = max(1, _BATCH_BYTES // (int(np.prod(shape)) * np.dtype(dtype).itemsize))
-    held = np.empty((min(rows, len(camera.images)), *shape), dtype)
-    first = filled = 0
-    for pixels in camera.pixels():
-        if pixels.shape != shape:
-            raise UsageError(
-                f"an image is {pixels.shape[1]} x {pixels.shape[0]}, the first was {shape[1]} x {shape[0]}",
-                where=Where(stream=camera.table.stream.name),
-                fix="an array holds images of one size: export the sessions apart",
-            )
-        held[filled] = pixels
-        filled += 1
-        if filled == len(held):
-            yield first, held
-            first, filled = first + filled, 0
-    if filled:
-        yield first, held[:filled]
 
 
 def write_images(group: h5py.Group, key: str, camera: CameraRows, shape: tuple[int, ...]) -> None:
