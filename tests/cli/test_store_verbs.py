@@ -142,3 +142,21 @@ def test_fsck_tells_of_damage_with_1(run, takes, tmp_path):
     found = data(run("store", "fsck", "--store", "store", "--json", code=1))
     assert [(trouble["harm"], trouble["key"].split("/")[0]) for trouble in found] == [("damage", "blobs")]
     assert run("store", "fsck", "--quick", "--store", "store").out.startswith("the store is whole")
+
+
+def test_lists_end_at_their_limit(run, takes, monkeypatch):
+    monkeypatch.setenv("TWINLOOP_STORE", "store")
+    run("init", "store")
+    run("ingest", takes / "take-1.mcap", "--workers", "1")
+    everything = data(run("episode", "ls", "--json"))
+    assert len(everything) == 2
+    assert data(run("episode", "ls", "--limit", "1", "--json")) == everything[-1:]
+    assert data(run("episode", "ls", "--outcome", "failure", "--json")) == []
+    assert data(run("ls", "--limit", "1", "--json")) == data(run("ls", "--json"))
+    assert "the last" not in run("episode", "ls").err
+    monkeypatch.setattr("twinloop.cli.episode.TABLE_ROWS", 1)
+    monkeypatch.setattr("twinloop.cli.options.TABLE_ROWS", 1)
+    cut = run("episode", "ls")
+    assert "the last 1 episodes; --limit shows more" in cut.err
+    assert "/1 " in cut.out
+    assert "/0 " not in cut.out.partition("next:")[0]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from twinloop.cli.options import (
+    TABLE_ROWS,
     FormatOption,
     JsonOption,
+    LimitOption,
     StoreOption,
     console,
     plain_table,
-    print_json,
+    print_json_list,
+    say_cut,
     say_next,
     short,
     wants_json,
@@ -36,19 +39,25 @@ def ls(
     excluded: Annotated[
         bool | None, typer.Option("--excluded/--included", help="Only those left out, or only the others.")
     ] = None,
+    limit: LimitOption = None,
     format: FormatOption = "text",
     json: JsonOption = False,
 ) -> None:
-    """List episodes."""
-    from twinloop.store.queries import list_episodes, resolve_session
+    """List episodes, by session and number."""
+    from twinloop.store.queries import each_episode, list_episodes, resolve_session
     from twinloop.store.store import Store
 
     as_json = wants_json(format, json)
     catalog = Store.find(store).catalog
     id = resolve_session(catalog, session) if session else None
-    rows = list_episodes(catalog, session=id, task=task, outcome=outcome, excluded=excluded)
+    wanted: dict[str, Any] = {"session": id, "task": task, "outcome": outcome, "excluded": excluded}
+    if as_json and limit is None:
+        print_json_list(each_episode(catalog, **wanted))
+        say_next("twinloop episode set ID --exclude REASON", as_json=True, store=store)
+        return
+    rows = list_episodes(catalog, **wanted, limit=limit or TABLE_ROWS)
     if as_json:
-        print_json(rows)
+        print_json_list(rows)
     elif rows:
         table = plain_table("episode", ">length", "task", "operator", "outcome", "instruction", "excluded")
         for row in rows:
@@ -62,6 +71,7 @@ def ls(
                 row.excluded or "",
             )
         console().print(table)
+        say_cut(len(rows), limit, "episode")
     else:
         typer.echo("no episode")
     where = f"{short(rows[0].session)}/{rows[0].number}" if rows else "ID"

@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 from twinloop.cli.options import (
+    TABLE_ROWS,
     FormatOption,
     JsonOption,
+    LimitOption,
     StoreOption,
     console,
     megabytes,
     plain_table,
     print_json,
+    say_cut,
     say_next,
     short,
     wants_json,
@@ -31,6 +34,7 @@ def ls(
     operator: Annotated[str | None, typer.Option("--operator")] = None,
     site: Annotated[str | None, typer.Option("--site")] = None,
     robot: Annotated[str | None, typer.Option("--robot")] = None,
+    limit: LimitOption = None,
     format: FormatOption = "text",
     json: JsonOption = False,
 ) -> None:
@@ -40,7 +44,8 @@ def ls(
 
     as_json = wants_json(format, json)
     catalog = Store.find(store).catalog
-    rows = list_sessions(catalog, task=task, operator=operator, site=site, robot=robot)
+    most = limit or (None if as_json else TABLE_ROWS)
+    rows = list_sessions(catalog, task=task, operator=operator, site=site, robot=robot, limit=most)
     if as_json:
         print_json(rows)
     elif rows:
@@ -75,6 +80,7 @@ def ls(
                 ", ".join(row.recordings) + (" (in part)" if row.lost else ""),
             )
         console().print(table)
+        say_cut(len(rows), limit, "session")
     else:
         typer.echo("no session")
     say_next(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console
     from rich.table import Table
@@ -26,6 +26,14 @@ StoreOption = Annotated[
 ]
 FormatOption = Annotated[str, typer.Option("--format", help="text or json.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+
+
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Only so many, the last; default: 1000 in a table, all in JSON."),
+]
+#: Rows of a table for people, unless --limit says more.
+TABLE_ROWS = 1000
 
 
 def wants_json(format: str, json: bool) -> bool:
@@ -42,6 +50,24 @@ def print_json(data: Any) -> None:
     import msgspec
 
     typer.echo(json.dumps(msgspec.to_builtins(data), indent=1))
+
+
+def print_json_list(items: Iterable[Any]) -> None:
+    """As `print_json` of a list, one item after the other."""
+    import msgspec
+
+    opened = False
+    for item in items:
+        text = json.dumps(msgspec.to_builtins(item), indent=1).replace("\n", "\n ")
+        typer.echo(f"{',' if opened else '['}\n {text}", nl=False)
+        opened = True
+    typer.echo("\n]" if opened else "[]")
+
+
+def say_cut(shown: int, limit: int | None, noun: str) -> None:
+    """Say so where a table ends because of its limit, not because there is no more."""
+    if limit is None and shown == TABLE_ROWS:
+        typer.echo(f"the last {shown} {noun}s; --limit shows more", err=True)
 
 
 #: Verbs that look into a store.
