@@ -485,6 +485,7 @@ def test_every_rule_has_a_planted_fault() -> None:
     covered = {code for code, _ in FAULTS} | {
         "TIM010",  # information only: test_clean_recordings
         "VID002",  # needs a video file: test_video_rows
+        "VID003",  # needs calibration: test_calibration_size
         *("LAB001", "LAB002", "LAB003", "LAB004"),  # test_label_rules
     }
     assert {rule.code for rule in built_in_rules()} == covered

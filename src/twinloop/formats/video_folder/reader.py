@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import UnreadableError, Where
@@ -11,18 +10,10 @@ from twinloop.formats.notes import Notes
 from twinloop.formats.video_folder.magic import is_video, named_as_videos, video_files
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from twinloop.core.recording import Recording
     from twinloop.formats.reader import ReadOptions
-
-_CALIBRATION = re.compile(
-    r"(calib|intrinsic|extrinsic|camera_array|camera_info|cameras\b).*\.(toml|ya?ml|json|xml|txt|npz)$",
-    re.IGNORECASE,
-)
-#: Folders above the videos in which calibration is looked for.
-_LEVELS_UP = 2
 
 
 class VideoFolderReader:
@@ -30,7 +21,9 @@ class VideoFolderReader:
 
     name = "video-folder"
     title = "Videos with a table of times (folder or single file)"
-    keeps = "every image as encoded, the table's capture times, one stream a camera"
+    keeps = (
+        "every image as encoded, the table's capture times, one stream a camera, calibration that lies beside"
+    )
     loses = "sound; without a table there are only the container's times (grid where the rate is constant)"
     extra: str | None = None
 
@@ -46,6 +39,7 @@ class VideoFolderReader:
         Raises:
             UnreadableError: not one video opens.
         """
+        from twinloop.formats.calibrations.beside import calibration_files, read_beside
         from twinloop.formats.video.probe import VideoHeader, video_header
         from twinloop.formats.video_folder.cameras import Camera
         from twinloop.formats.video_folder.recording import VideoFolderRecording
@@ -90,30 +84,11 @@ class VideoFolderReader:
                         Where(file=str(camera.path), stream=camera.name),
                     )
         tables = sorted({found.file for found in times.values()})
-        return VideoFolderRecording(
-            path, cameras, (*videos, *empty, *tables), _metadata(folder, headers, tables), notes
-        )
-
-
-def _metadata(folder: Path, headers: Collection[Path], tables: list[Path]) -> dict[str, str]:
-    metadata = {"times": ", ".join(table.name for table in tables) or "the containers' pts"}
-    beside = [folder, *list(folder.resolve().parents)[:_LEVELS_UP]]
-    calibration = [
-        file
-        for place in beside
-        for file in _listed(place)
-        if _CALIBRATION.search(file.name) and file not in headers
-    ]
-    for number, file in enumerate(calibration):
-        metadata[f"calibration_file/{number}"] = str(file)
-    return metadata
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return sorted(file for file in folder.iterdir() if file.is_file())
-    except OSError:
-        return []
+        calibrated = calibration_files(folder, headers)
+        calibration, facts = read_beside(calibrated, [camera.name for camera in cameras], notes)
+        metadata = {"times": ", ".join(table.name for table in tables) or "the containers' pts"} | facts
+        files = (*videos, *empty, *tables)
+        return VideoFolderRecording(path, cameras, files, metadata, calibration, notes)
 
 
 READER = VideoFolderReader()

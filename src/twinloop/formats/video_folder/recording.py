@@ -25,7 +25,13 @@ class VideoFolderRecording(Recording):
     """One image stream for each video file."""
 
     def __init__(
-        self, path: Path, cameras: list[Camera], files: tuple[Path, ...], metadata: dict[str, str], notes: Notes
+        self,
+        path: Path,
+        cameras: list[Camera],
+        files: tuple[Path, ...],
+        metadata: dict[str, str],
+        calibration: dict[str, object],
+        notes: Notes,
     ) -> None:
         super().__init__(
             path,
@@ -33,6 +39,7 @@ class VideoFolderRecording(Recording):
             files=files,
             streams={camera.name: camera.stream() for camera in cameras},
             metadata=metadata,
+            calibration=calibration,
             notes=notes.all,
         )
         self._cameras = {camera.name: camera for camera in cameras}
