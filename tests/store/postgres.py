@@ -21,6 +21,8 @@ from pathlib import Path
 import pytest
 
 EVERYWHERE = "TWINLOOP_TEST_CATALOG"
+#: The one role that the server asks for a password; a test makes it.
+WITH_PASSWORD = "guarded"
 _SET_PARENT_DEATH_SIGNAL = 1
 _SETTINGS = {
     "listen_addresses": "",
@@ -51,6 +53,8 @@ class Server:
             check=False,
         )
         assert made.returncode == 0, made.stderr
+        access = data / "pg_hba.conf"
+        access.write_text(f"local all {WITH_PASSWORD} scram-sha-256\n{access.read_text()}")
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(

@@ -107,3 +107,10 @@ def upgrade() -> None:
         sa.Column("by", sa.Text, nullable=False),
         sa.Column("data", sa.JSON, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Take all tables away."""
+    tables = "sessions recordings streams episodes findings journal journal_files facts"
+    for table in tables.split():
+        op.drop_table(table)
