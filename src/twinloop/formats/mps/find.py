@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,10 @@ class Found:
 def find_beside(file: Path) -> list[Found]:
     """The files that belong to a VRS file: in ``mps_<name>_vrs``; where it is alone, in folders of results
     and directly beside it too."""
+    return _distinct(_beside(file))
+
+
+def _beside(file: Path) -> list[Found]:
     folder = file.parent
     own = folder / f"mps_{file.stem}_vrs"
     if own.is_dir():
@@ -55,7 +60,7 @@ def find_beside(file: Path) -> list[Found]:
 
 def find_in(path: Path) -> list[Found]:
     """The files of a folder of results, or one table."""
-    return _results(path) if path.is_dir() else [Found(path, f"mps/{_stem(path)}")]
+    return _distinct(_results(path)) if path.is_dir() else [Found(path, f"mps/{_stem(path)}")]
 
 
 def holds_results(folder: Path) -> bool:
@@ -100,6 +105,14 @@ def _results(folder: Path, below: str = "") -> list[Found]:
             parts = [part for part in (below, *path.relative_to(folder).with_suffix("").parts) if part]
             found.append(Found(path, "/".join(["mps", *parts])))
     return found
+
+
+def _distinct(found: list[Found]) -> list[Found]:
+    """The same, with the folder in the names that several files would share."""
+    names = Counter(one.name for one in found)
+    return [
+        one if names[one.name] == 1 else Found(one.path, f"{one.name}/{one.path.parent.name}") for one in found
+    ]
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:

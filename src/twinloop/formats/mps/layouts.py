@@ -146,18 +146,23 @@ def _wrists(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:
 
 
 def _keypoints(rows: pa.RecordBatch, points: list[tuple[str, str, str]]) -> tuple[Columns, set[str]]:
-    """Points in the device's frame; those of a hand that was not tracked (confidence below 0) are NaN."""
-    from twinloop.formats.vrs.kinds import keypoints
-
+    """Points in the device's frame; a hand that was not tracked (confidence below 0) has none."""
     there = [(s, part, name) for s, part, name in points if f"tx_{s}_{part}_device" in rows.schema.names]
     sources = [f"t{axis}_{side}_{part}_device" for side, part, _ in there for axis in "xyz"]
-    xyz = matrix(rows, sources)
+    tracked = np.ones((rows.num_rows, len(there)), np.bool_)
     for side in _SIDES:
         confidence = f"{side}_tracking_confidence"
         if confidence in rows.schema.names:
-            mine = np.repeat([one == side for one, _, _ in there], 3)
-            xyz[np.ix_(numbers(rows, confidence) < 0, mine)] = np.nan
-    return keypoints("device", [name for _, _, name in there], xyz), set(sources)
+            tracked[:, [one == side for one, _, _ in there]] = (numbers(rows, confidence) >= 0)[:, None]
+    xyz = matrix(rows, sources).reshape(rows.num_rows, -1, 3)[tracked]
+    codes = np.broadcast_to(np.arange(len(there), dtype=np.int32), tracked.shape)[tracked]
+    ends = np.concatenate([[0], np.cumsum(tracked.sum(axis=1))]).astype(np.int32)
+    names = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([name for *_, name in there], pa.string()))
+    return {
+        "frame_id": constant("device", rows.num_rows),
+        "name": pa.ListArray.from_arrays(pa.array(ends), names),
+        "xyz": pa.ListArray.from_arrays(pa.array(ends * 3), pa.array(np.ascontiguousarray(xyz).reshape(-1))),
+    }, set(sources)
 
 
 def _points(rows: pa.RecordBatch) -> tuple[Columns, set[str]]:

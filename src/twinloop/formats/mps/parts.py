@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError, Where
-from twinloop.core.kinds import Kind, Role
+from twinloop.core.kinds import Role
 from twinloop.core.recording import Problem
 from twinloop.formats.mps.calibration_lines import CalibrationSource
 from twinloop.formats.mps.find import Found, find_beside, find_in
@@ -50,7 +50,7 @@ class Parts:
 
     @property
     def streams(self) -> dict[str, Stream]:
-        return {name: source.stream for name, source in self._sources.items()}
+        return {name: source.streams[name] for name, source in self._sources.items()}
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -63,15 +63,14 @@ class Parts:
         self._notes.all = notes.all
 
     def scan(self, names: list[str], start_ns: int | None, end_ns: int | None) -> Iterator[Batch]:
-        """The samples of the named streams, one stream after the other; none has bulk bytes."""
-        for name in names:
-            yield from scan_source(self._sources[name], start_ns, end_ns)
+        """The samples of the named streams, one file after the other; none has bulk bytes."""
+        for source in dict.fromkeys(self._sources[name] for name in names):
+            yield from scan_source(source, [name for name in names if name in source.streams], start_ns, end_ns)
 
     def _open(self, one: Found, boxes: Path | None) -> None:
         path, notes = one.path, self._notes
         if path.name.endswith(".jsonl"):
-            self._add(CalibrationSource(path, f"{one.name}/cameras", Kind.CAMERA_INFO, notes))
-            self._add(CalibrationSource(path, f"{one.name}/imus", Kind.TABLE, notes))
+            self._add(CalibrationSource(path, one.name, notes))
             return
         if path.suffix == ".json":
             if path.name == "instances.json":
@@ -84,8 +83,7 @@ class Parts:
         head = table_head(path)
         columns = header_of(head)
         if set(OBJECTS) <= set(columns):
-            for moving in (False, True):
-                self._add(ObjectSource(path, boxes, head, moving, self._instances, notes))
+            self._add(ObjectSource(path, boxes, head, self._instances, notes))
             return
         layout = layout_of(columns)
         if layout is not None:
@@ -94,14 +92,7 @@ class Parts:
             self._add(TableSource(path, one.name, layout, head, notes, role=role, categories=categories))
 
     def _add(self, source: Source) -> None:
-        name, number = source.stream.name, 2
-        if name in self._sources:
-            from dataclasses import replace
-
-            while f"{name}_{number}" in self._sources:
-                number += 1
-            source.stream = replace(source.stream, name=f"{name}_{number}")
-        self._sources[source.stream.name] = source
+        self._sources |= dict.fromkeys(source.streams, source)
 
     def _add_metadata(self, name: str, document: dict) -> None:
         for key, value in document.items():

@@ -7,12 +7,12 @@ An object's box is given in its own frame (`3d_bounding_box.csv`), the object's 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.clock import Clock
 from twinloop.core.errors import Where
 from twinloop.core.kinds import Kind, Role, StampSource
 from twinloop.core.recording import Problem
@@ -24,7 +24,7 @@ from twinloop.formats.mps.sources import DEVICE, MessageCounter
 from twinloop.formats.time_column import to_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -36,52 +36,61 @@ BOXES = ("object_uid", "timestamp[ns]", "p_local_obj_xmin[m]", "p_local_obj_zmax
 _MOST_JSON = 64 << 20
 _STEP = 1 << 20
 _FRAMES = 64
+#: Tables up to this size are gone through when opened, to count their moments.
+_COUNTED = 16 << 20
+
+
+STATIC, MOVING = "truth/objects_static", "truth/objects_moving"
 
 
 class ObjectSource:
-    """Objects that stand still (`moving` False, no times) or move, as boxes in the scene."""
+    """Objects that stand still (they have no times) and objects that move, as boxes in the world."""
 
     def __init__(
         self,
         path: Path,
         boxes: Path | None,
         head: bytes,
-        moving: bool,
         instances: Mapping[str, dict],
         notes: Notes,
     ) -> None:
         self.files: tuple[Path, ...] = (path, boxes) if boxes else (path,)
         self._rows = open_rows(path, head, notes)
-        self._moving, self._instances = moving, instances
+        self._instances = instances
         self._bounds = _bounds(boxes, notes) if boxes else {}
-        spans = [s[s >= 0] for s in self._stamps()] if moving else []
-        stamps = np.concatenate([np.empty(0, np.int64), *spans])
-        self.stream = Stream(
-            "truth/objects_moving" if moving else "truth/objects_static",
+        still = Stream(STATIC, Kind.DETECTIONS, Role.TRUTH, type_name=path.name, encoding="csv")
+        moving = Stream(
+            MOVING,
             Kind.DETECTIONS,
             Role.TRUTH,
-            start_ns=int(stamps.min()) if len(stamps) else None,
-            end_ns=int(stamps.max()) if len(stamps) else None,
-            count=len(np.unique(stamps)) if moving else None,
-            timeline="stamp_ns" if moving else "log_ns",
-            stamp_source=StampSource.SENSOR if moving else StampSource.NONE,
-            stamp_clock=DEVICE if moving else Clock(),
+            timeline="stamp_ns",
+            stamp_source=StampSource.SENSOR,
+            stamp_clock=DEVICE,
             type_name=path.name,
             encoding="csv",
             bytes=path.stat().st_size,
         )
+        if path.stat().st_size <= _COUNTED:
+            stamps = np.concatenate([np.empty(0, np.int64), *(stamps for _, stamps, _ in self._timed())])
+            times = np.unique(stamps[stamps >= 0])
+            start, end = (int(times[0]), int(times[-1])) if len(times) else (None, None)
+            moving = replace(moving, count=len(times), start_ns=start, end_ns=end)
+            still = replace(still, count=int((stamps < 0).any()))
+        self.streams = {STATIC: still, MOVING: moving}
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, names: Collection[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
         messages = MessageCounter(("timestamp[ns]",))
-        for batch in self._rows.batches():
-            stamps, valid = to_ns(batch.column("timestamp[ns]"), "ns")
-            mine = valid & ((stamps >= 0) == self._moving)
-            rows = batch.filter(pa.array(mine))
-            if not rows.num_rows:
-                continue
-            times = {"stamp_ns": pa.array(stamps[mine])} if self._moving else {}
-            number = messages.number(rows)
-            yield pa.RecordBatch.from_pydict(times | {"message": pa.array(number)} | self._boxes(rows))
+        for batch, stamps, valid in self._timed():
+            for name in names:
+                mine = valid & ((stamps >= 0) == (name == MOVING))
+                rows = batch.filter(pa.array(mine))
+                if not rows.num_rows:
+                    continue
+                still = np.zeros(rows.num_rows, np.int64)
+                number = messages.number(rows) if name == MOVING else still
+                times = {"stamp_ns": pa.array(stamps[mine])} if name == MOVING else {}
+                columns = times | {"message": pa.array(number)} | self._boxes(rows)
+                yield name, pa.RecordBatch.from_pydict(columns)
 
     def _boxes(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         uids = rows.column("object_uid").cast(pa.string()).to_pylist()
@@ -105,10 +114,9 @@ class ObjectSource:
             "object_position": vectors(place),
         }
 
-    def _stamps(self) -> Iterator[NDArray[np.int64]]:
+    def _timed(self) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64], NDArray[np.bool_]]]:
         for batch in self._rows.batches():
-            stamps, valid = to_ns(batch.column("timestamp[ns]"), "ns")
-            yield stamps[valid]
+            yield (batch, *to_ns(batch.column("timestamp[ns]"), "ns"))
 
 
 def _turned(quaternion: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,7 +174,7 @@ class SkeletonSource:
     def __init__(self, path: Path, name: str, notes: Notes) -> None:
         self.files: tuple[Path, ...] = (path,)
         self._notes = notes
-        self.stream = Stream(
+        stream = Stream(
             name,
             Kind.KEYPOINTS,
             Role.TRUTH,
@@ -178,8 +186,13 @@ class SkeletonSource:
             bytes=path.stat().st_size,
             attributes={"units": "markers and joints are in metres, in the world"},
         )
+        self.streams = {name: stream}
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, names: Collection[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for name in names:
+            yield from ((name, rows) for rows in self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         group: list[tuple[int, list[list[float]], list[list[float]]]] = []
         for number, frame in enumerate(self._frames()):
             try:

@@ -19,7 +19,7 @@ from twinloop.formats.mps.rows import open_rows
 from twinloop.formats.time_column import to_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -33,29 +33,30 @@ _COUNTED = 16 << 20
 
 
 class Source(Protocol):
-    """One stream in a file beside a recording."""
+    """One or more streams in a file beside a recording."""
 
-    stream: Stream
+    streams: dict[str, Stream]
     files: tuple[Path, ...]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """All its samples, time columns first."""
+    def batches(self, names: Collection[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """All samples of the named streams in one pass, time columns first."""
 
 
-def scan_source(source: Source, start_ns: int | None, end_ns: int | None) -> Iterator[Batch]:
-    """The samples of a source within a window of its timeline."""
-    for rows in source.batches():
+def scan_source(
+    source: Source, names: Collection[str], start_ns: int | None, end_ns: int | None
+) -> Iterator[Batch]:
+    """The samples of a source within a window of each stream's timeline."""
+    for name, rows in source.batches(names):
         if start_ns is not None or end_ns is not None:
-            times = timeline_ns(source.stream, rows)
+            times = timeline_ns(source.streams[name], rows)
             keep = np.ones(len(times), np.bool_)
             if start_ns is not None:
                 keep &= times >= start_ns
             if end_ns is not None:
                 keep &= times < end_ns
-            if not keep.all():
-                rows = rows.filter(pa.array(keep))
+            rows = rows.filter(pa.array(keep))
         if rows.num_rows:
-            yield Batch(source.stream.name, rows)
+            yield Batch(name, rows)
 
 
 class TableSource:
@@ -83,7 +84,7 @@ class TableSource:
         self._rows = open_rows(path, head, notes)
         start, end = self._span()
         timed = layout.time is not None
-        self.stream = Stream(
+        stream = Stream(
             name,
             layout.kind,
             role,
@@ -99,8 +100,13 @@ class TableSource:
             units=dict(layout.units),
             attributes=dict(layout.attributes),
         )
+        self.streams = {name: stream}
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, names: Collection[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for name in names:
+            yield from ((name, rows) for rows in self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         messages = MessageCounter(self._layout.message)
         first = 0
         for rows in self._rows.batches():

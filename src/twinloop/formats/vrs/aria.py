@@ -60,6 +60,8 @@ CAPTURED = (
 )
 #: The field that says when it reached the host; -1 where that is not known.
 ARRIVED = "arrival_timestamp_ns"
+#: Fields that are NaN where there is no measurement, as the layouts state.
+NAN_IS_ABSENT = frozenset({"temperature_deg_c"})
 #: Units that the layouts state.
 UNITS = {
     "temperature_deg_c": "Cel",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from twinloop.core.kinds import TIME_COLUMNS, Kind
 from twinloop.core.se3 import from_xyzw
 from twinloop.formats.arrow_columns import constant, vectors
+from twinloop.formats.vrs.aria import NAN_IS_ABSENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,8 +92,13 @@ def columns_of(kind: Kind, block: Block, shape: Shape) -> Columns:
         column = name
         while column in made or column in TIME_COLUMNS:
             column += "_"
-        made[column] = block.arrow(name)
+        made[column] = _present(block, name) if name in NAN_IS_ABSENT else block.arrow(name)
     return made
+
+
+def _present(block: Block, name: str) -> pa.Array:
+    values = block.fixed(name)
+    return pa.array(values, mask=np.isnan(values))
 
 
 def masked(values: NDArray[np.generic], valid: NDArray[np.bool_] | None = None) -> pa.Array:
