@@ -30,14 +30,19 @@ class McapReader:
         return head.startswith(_MAGIC)
 
     def open(self, path: Path, options: ReadOptions) -> Recording:
-        """Open a file by its summary, or by walking it where it has none.
+        """Open a file by its summary, or by walking it where it has none. One that twinloop wrote is as it was.
 
         Raises:
             UnreadableError: it is no MCAP file, or the system refuses to read it.
         """
         from twinloop.formats.mcap.recording import McapRecording
+        from twinloop.formats.mcap.written.facts import read_facts
+        from twinloop.formats.mcap.written.recording import WrittenRecording
 
-        return McapRecording(path, options)
+        recording = McapRecording(path, options)
+        if facts := read_facts(recording.metadata):
+            return WrittenRecording(recording, *facts)
+        return recording
 
 
 READER = McapReader()
