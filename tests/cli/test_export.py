@@ -63,7 +63,7 @@ def test_one_episode_of_a_session(store):
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        ((), UsageError, "--out DIR"),
+        ((), UsageError, "--out PATH"),
         (("--dry-run", "--clock", "wrist"), UsageError, "camera:NAME"),
         (("--dry-run", "--clock", "fixed"), UsageError, "--fps N"),
         (("--dry-run", "--clock", "camera:front"), UnknownNameError, "observation.images.wrist"),

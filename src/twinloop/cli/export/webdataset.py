@@ -1,0 +1,39 @@
+"""`twinloop export webdataset`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from twinloop.cli.export.command import (
+    Chosen,
+    Float32Option,
+    ImagesOption,
+    JpegScaleOption,
+    ShardOption,
+    row_command,
+)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("webdataset")(webdataset)
+
+
+@row_command(next_step='webdataset.WebDataset("{out}/shard-000000.tar") reads the first shard')
+def webdataset(
+    rows: dict[str, Any],
+    shard_size: ShardOption = 500.0,
+    images: ImagesOption = "own",
+    jpeg_scale: JpegScaleOption = 2,
+    float32: Float32Option = False,
+) -> Chosen:
+    """Write WebDataset shards: tar files in which a sample is one step."""
+    from twinloop.deliver.frames import Images
+    from twinloop.deliver.webdataset.export import WebDatasetOptions, export_webdataset
+
+    options = WebDatasetOptions(
+        **rows, shard_mb=shard_size, images=Images.of(images), jpeg_scale=jpeg_scale, float32=float32
+    )
+    return export_webdataset, options
