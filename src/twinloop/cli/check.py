@@ -42,7 +42,9 @@ def check(
     types: Annotated[
         Path | None, typer.Option("--types", help="Folder of message definitions, for bags without them.")
     ] = None,
-    store: Annotated[Path | None, typer.Option("--store", help="The store that a session's ID is of.")] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="DIR|URL", help="The store that a session's ID is of.")
+    ] = None,
     all: Annotated[
         bool, typer.Option("--all", help="List every place, not the first five of each rule.")
     ] = False,
@@ -74,7 +76,7 @@ def _run(
     what: str,
     mapping: Path | None,
     types: Path | None,
-    store: Path | None,
+    store: str | None,
     select: list[str] | None,
     ignore: list[str],
     profile: Profile,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -16,15 +16,20 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="A new or empty folder; default: this one.")] = Path(),
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR|URL", help="A new or empty folder, or s3://BUCKET/PREFIX; default: here."
+        ),
+    ] = ".",
     catalog: Annotated[
         str | None,
         typer.Option("--catalog", metavar="URL", help="E.g. postgresql://user@host/db; default: SQLite."),
     ] = None,
 ) -> None:
-    """Make a store in a folder. A store that is there already stays as it is."""
+    """Make a store in a folder or bucket. A store that is there already stays as it is."""
     from twinloop.store.store import Store
 
-    store = Store.create(folder, catalog)
+    store = Store.create(place, catalog)
     typer.echo(f"store: {store.url}")
-    say_next(f"twinloop ingest --store {folder} PATH...")
+    say_next(f"twinloop ingest --store {quote(place)} PATH...")

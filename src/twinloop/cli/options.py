@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from twinloop.store.stored import StoredSession
 
 StoreOption = Annotated[
-    Path | None,
-    typer.Option("--store", help="The store; default: TWINLOOP_STORE, or the nearest one from here up."),
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="DIR|URL",
+        help="A folder or s3://BUCKET/PREFIX; default: TWINLOOP_STORE, or the nearest folder from here up.",
+    ),
 ]
 FormatOption = Annotated[str, typer.Option("--format", help="text or json.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
@@ -74,13 +78,13 @@ def say_cut(shown: int, limit: int | None, noun: str) -> None:
 _OF_STORE = re.compile(r"\btwinloop (?:ls|show|report|ingest|(?:store|session|episode|export) \w+)")
 
 
-def say_next(command: str, *, as_json: bool = False, store: Path | None = None) -> None:
+def say_next(command: str, *, as_json: bool = False, store: str | None = None) -> None:
     """Name the next sensible command; on standard error where standard output is JSON.
 
     Where the store was named by an option, the next command names it too.
     """
     if store:
-        command = _OF_STORE.sub(lambda verb: f"{verb[0]} --store {quote(str(store))}", command)
+        command = _OF_STORE.sub(lambda verb: f"{verb[0]} --store {quote(store)}", command)
     typer.echo(f"next: {command}", err=as_json)
 
 
@@ -120,7 +124,7 @@ def is_path(what: str) -> bool:
     return Path(what).exists() or any(sign in what for sign in "/\\.")
 
 
-def stored_session(what: str, store: Path | None) -> StoredSession:
+def stored_session(what: str, store: str | None) -> StoredSession:
     """The session that a word means which is no path.
 
     Raises:
@@ -137,7 +141,7 @@ def stored_session(what: str, store: Path | None) -> StoredSession:
             raise
         raise UnreadableError(
             f"{what!r} is no file or folder here, and no session: {error.what}",
-            expected="a path, or the id of a session together with --store DIR",
+            expected="a path, or the id of a session together with --store DIR|URL",
         ) from error
     return opened.session(what)
 

@@ -71,7 +71,7 @@ def _of_path(path: Path, mapping_file: Path | None, types: Path | None) -> str:
         return render_html(recording, found, mapping=mapping, episodes=episodes)
 
 
-def _of_session(id: str, store: Path | None) -> str:
+def _of_session(id: str, store: str | None) -> str:
     from twinloop.checks.render.html import render_html
 
     with stored_session(id, store) as stored:

@@ -149,7 +149,7 @@ class Store:
         raise StoreError(
             "no store was named, and none is in this folder or above it",
             where=str(here),
-            expected=f"--store DIR, the environment variable {ENVIRONMENT}, or a folder with a {MARKER}",
+            expected=f"--store DIR|URL, the environment variable {ENVIRONMENT}, or a folder with a {MARKER}",
             fix="make one with `twinloop init DIR`",
         )
 
