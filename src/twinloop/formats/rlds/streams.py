@@ -60,17 +60,17 @@ def streams_of(
             )
             continue
         here = _having(parts, episodes)
-        if not len(here):
+        if not here.any():
             notes.add(
                 Problem.SCHEMA,
                 f"feature {first.key} is declared, but no record has it",
                 Where(file=str(path), stream=name),
             )
             continue
-        if len(here) < len(episodes):
+        if not here.all():
             notes.add(
                 Problem.COUNT,
-                f"feature {first.key} is missing in {len(episodes) - len(here)} of {len(episodes)} episodes",
+                f"feature {first.key} is missing in {int((~here).sum())} of {len(episodes)} episodes",
                 Where(file=str(path), stream=name),
             )
         unique = distinct(name, set(streams))
@@ -81,7 +81,7 @@ def streams_of(
             role=role_of(name) if first.per_step else None,
             type_name=f"{first.dtype}[{'x'.join('?' if s < 0 else str(s) for s in first.shape)}]",
             attributes=_attributes(parts, kind),
-            episodes=here,
+            samples=np.where(here, grid.lengths if first.per_step else 1, 0),
             per_step=first.per_step,
         )
         streams[unique] = replace(stream, count=None) if first.ranks and kind in PAYLOAD_KINDS else stream
@@ -99,10 +99,10 @@ def _grouped(leaves: Sequence[Leaf]) -> Iterator[tuple[str, tuple[Leaf, ...]]]:
         yield STEP_TABLE, tuple(table)
 
 
-def _having(parts: tuple[Leaf, ...], episodes: Sequence[Episode]) -> NDArray[np.int64]:
-    """The episodes that have one of the features whole."""
+def _having(parts: tuple[Leaf, ...], episodes: Sequence[Episode]) -> NDArray[np.bool_]:
+    """Which episodes (E,) have one of the features whole."""
     wanted = [frozenset(keys_of(leaf)) for leaf in parts]
-    return np.array([k for k, one in enumerate(episodes) if any(w <= one.keys for w in wanted)], np.int64)
+    return np.array([any(keys <= one.keys for keys in wanted) for one in episodes], bool)
 
 
 def _attributes(parts: tuple[Leaf, ...], kind: Kind) -> dict[str, str]:

@@ -104,24 +104,25 @@ class StepGrid:
         type_name: str = "",
         attributes: Mapping[str, str] | None = None,
         bytes: int | None = None,
-        episodes: NDArray[np.int64] | None = None,
+        samples: NDArray[np.int64] | None = None,
         per_step: bool = True,
     ) -> Stream:
-        """A stream with one sample a step (or an episode); `episodes`: those that have it (None: all)."""
-        here = np.arange(len(self.lengths)) if episodes is None else episodes
-        here = here[self.lengths[here] > 0] if per_step else here
+        """A stream with `samples` (E,) in each episode, one a step from its first on (None: all steps);
+        `per_step` False: they are of the episode, not of steps."""
+        samples = self.lengths if samples is None else samples
+        here = np.flatnonzero(samples)
         said = f"a grid of {self.rate_hz:g} Hz" if self.rate_hz else "step numbers, as if a second apart"
         start_ns = end_ns = None
         if len(here):
             last = int(here[-1])
             start_ns = int(self.base_ns[here[0]])
-            end = int(self.lengths[last]) - 1 if per_step else 0
-            end_ns = int(self.stamps(last, range(end, end + 1))[0])
+            end = int(samples[last])
+            end_ns = int(self.stamps(last, range(end - 1, end))[0])
         return Stream(
             name=name,
             kind=kind,
             role=role,
-            count=int(self.lengths[here].sum()) if per_step else len(here),
+            count=int(samples.sum()),
             start_ns=start_ns,
             end_ns=end_ns,
             timeline="stamp_ns",

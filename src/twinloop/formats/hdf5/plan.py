@@ -1,0 +1,110 @@
+"""What a layout says of a file: its episodes, and how datasets become streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from twinloop.core.clock import Clock
+from twinloop.core.kinds import Kind, Role, StampSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from twinloop.core.recording import Attachment
+    from twinloop.core.stream import Payload, VideoSegment
+    from twinloop.formats.hdf5.tree import Array, Tree
+    from twinloop.formats.notes import Notes
+
+#: Gives some rows [start, stop) of a dataset of the episode, by its path within.
+ReadRows = Callable[[str], Any]
+
+
+class Decoder(Protocol):
+    """Makes the columns of a stream. `sources`: the datasets it takes, by their paths within the episode."""
+
+    kind: Kind
+    sources: tuple[str, ...]
+
+    def columns(
+        self, read: ReadRows, rows: int, *, payload: bool
+    ) -> tuple[dict[str, pa.Array], Payload | None]:
+        """Columns of `rows` rows, without times, and their bulk bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """Times in datasets: nanoseconds are the sum of each times its unit (seconds and nanoseconds apart)."""
+
+    parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The times of a stream: time column -> where they are; `timeline` orders it."""
+
+    columns: Mapping[str, TimeColumn]
+    timeline: str = "stamp_ns"
+    source: StampSource = StampSource.DRIVER
+    stamp_clock: Clock = Clock()
+    log_clock: Clock = Clock()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStream:
+    """One stream; `times` None: the grid of steps. `segments`: images in video files, by position."""
+
+    name: str
+    decoder: Decoder
+    times: Times | None = None
+    role: Role | None = None
+    rate_hz: float | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    segments: tuple[VideoSegment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEpisode:
+    """One episode: the group it lies in, and what the file says of it."""
+
+    group: str
+    instruction: str | None = None
+    outcome: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole file. `rate_hz` as declared; `timed` marks episodes whose spans are those of true times."""
+
+    layout: str
+    episodes: tuple[PlannedEpisode, ...]
+    streams: tuple[PlannedStream, ...]
+    rate_hz: float | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Any, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Layout(Protocol):
+    """One way to lay out a file. Its module has these two functions."""
+
+    def matches(self, tree: Tree) -> bool:
+        """Whether the file is laid out so."""
+
+    def plan(self, tree: Tree, notes: Notes) -> Plan:
+        """Its episodes and streams."""
+
+
+def path_in(group: str, source: str) -> str:
+    """The path of a dataset of an episode."""
+    return f"{group}/{source}" if group else source
+
+
+def sample_of(tree: Tree, episodes: tuple[PlannedEpisode, ...], source: str) -> Array | None:
+    """A dataset as the first episode has it that has it."""
+    found = (tree.arrays.get(path_in(episode.group, source)) for episode in episodes)
+    return next((array for array in found if array is not None), None)

@@ -1,0 +1,286 @@
+"""An HDF5 file as one recording: datasets are read in runs of rows that end where their chunks do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from twinloop.core.errors import UnreadableError, Where
+from twinloop.core.kinds import TIME_COLUMNS
+from twinloop.core.recording import EpisodeSpan, Problem, Recording
+from twinloop.core.stream import Batch, Stream
+from twinloop.formats.hdf5.plan import path_in
+from twinloop.formats.hdf5.tree import H5_ERRORS, open_file
+from twinloop.formats.steps.grid import StepGrid
+from twinloop.formats.time_column import floats_to_ns, to_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    import h5py
+    from numpy.typing import NDArray
+
+    from twinloop.formats.hdf5.plan import Plan, PlannedStream, TimeColumn
+    from twinloop.formats.hdf5.tree import Array
+    from twinloop.formats.notes import Notes
+
+#: Bytes and rows read at a time.
+_BATCH_BYTES, _BATCH_ROWS = 8 << 20, 16_384
+
+
+class Hdf5Recording(Recording):
+    """See the package's page for the layouts."""
+
+    def __init__(
+        self, path: Path, file: Path, plan: Plan, arrays: dict[str, Array], opened: h5py.File, notes: Notes
+    ) -> None:
+        self._file = file
+        self._arrays = arrays
+        self._plan = plan
+        self._note = notes
+        self._like: dict[str, Array] = {}
+        lengths = [
+            max([episode.steps or 0, *(self._rows(s, k) for s in plan.streams)])
+            for k, episode in enumerate(plan.episodes)
+        ]
+        self._grid = StepGrid(np.array(lengths, np.int64), plan.rate_hz)
+        self._planned = {stream.name: stream for stream in plan.streams}
+        streams = {stream.name: self._stream(stream, opened) for stream in plan.streams}
+        super().__init__(
+            path,
+            "hdf5",
+            files=(file, *plan.files),
+            streams=streams,
+            episodes=self._spans(streams),
+            metadata={"layout": plan.layout, **plan.metadata},
+            attachments=plan.attachments,
+            notes=notes.all,
+        )
+
+    def scan(
+        self,
+        streams: Collection[str] | None = None,
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        payload: bool = True,
+    ) -> Iterator[Batch]:
+        names = self.check_names(streams)
+        if not names:
+            return
+        try:
+            with open_file(self._file) as file:
+                for episode in range(len(self._plan.episodes)):
+                    for name in names:
+                        yield from self._episode(file, self._planned[name], episode, start_ns, end_ns, payload)
+        except UnreadableError as error:  # it was there when the recording was opened
+            self._note.add(Problem.CORRUPT, error.what, Where(file=str(self._file)), None)
+
+    def _array(self, source: str, episode: int) -> Array | None:
+        """A dataset of an episode; None where it is not there, or of another shape or type than elsewhere."""
+        array = self._arrays.get(path_in(self._plan.episodes[episode].group, source))
+        if array is None:
+            return None
+        like = self._like.setdefault(source, array)
+        if array.shape[1:] == like.shape[1:] and array.dtype == like.dtype:
+            return array
+        self._note.add(
+            Problem.SCHEMA,
+            f"{array.path} is {array.dtype}{list(array.shape[1:])}, {like.path} {like.dtype}{list(like.shape[1:])}",
+            Where(file=str(self._file), stream=array.path),
+            array.rows,
+        )
+        return None
+
+    def _rows(self, stream: PlannedStream, episode: int) -> int:
+        """Rows of a stream in an episode: those that all its datasets and times have."""
+        sources = [*stream.decoder.sources]
+        for column in stream.times.columns.values() if stream.times else ():
+            sources += [name for name, _ in column.parts]
+        found = [self._array(source, episode) for source in sources]
+        return min((array.rows if array else 0 for array in found), default=0)
+
+    def _episode(
+        self,
+        file: h5py.File,
+        stream: PlannedStream,
+        episode: int,
+        start_ns: int | None,
+        end_ns: int | None,
+        payload: bool,
+    ) -> Iterator[Batch]:
+        """The samples of one stream in one episode."""
+        rows = self._rows(stream, episode)
+        wanted = range(rows)
+        if stream.times is None:
+            inside = self._grid.within(episode, start_ns, end_ns)
+            wanted = range(min(inside.start, rows), min(inside.stop, rows))
+        for run in self._runs(stream, episode, wanted):
+            try:
+                batch = self._batch(file, stream, episode, run, start_ns, end_ns, payload)
+            except (*H5_ERRORS, pa.ArrowException) as error:
+                source = path_in(self._plan.episodes[episode].group, stream.decoder.sources[0])
+                self._note.add(
+                    Problem.CORRUPT,
+                    f"rows {run.start} to {run.stop} of {source} cannot be read: {error}",
+                    Where(file=str(self._file), stream=stream.name, row=run.start),
+                    len(run),
+                )
+                continue
+            if batch is not None and len(batch):
+                yield batch
+
+    def _runs(self, stream: PlannedStream, episode: int, rows: range) -> Iterator[range]:
+        """Rows in runs of bounded bytes that end where chunks end, so that none is unpacked twice."""
+        arrays = [array for source in stream.decoder.sources if (array := self._array(source, episode))]
+        width = sum(max(1, math.prod(array.shape[1:]) * array.dtype.itemsize) for array in arrays)
+        step = max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, width)))
+        chunk = max((array.chunk_rows for array in arrays), default=0)
+        if 1 < chunk <= 4 * step:
+            step = max(1, step // chunk) * chunk
+        at = rows.start
+        while at < rows.stop:
+            end = min(rows.stop, (at // step + 1) * step)
+            yield range(at, end)
+            at = end
+
+    def _batch(
+        self,
+        file: h5py.File,
+        stream: PlannedStream,
+        episode: int,
+        run: range,
+        start_ns: int | None,
+        end_ns: int | None,
+        payload: bool,
+    ) -> Batch | None:
+        group = self._plan.episodes[episode].group
+
+        def read(source: str) -> Any:
+            if source == "#":
+                return np.arange(run.start, run.stop)
+            return file[path_in(group, source)][run.start : run.stop]
+
+        if stream.times is None:
+            times = {"stamp_ns": self._grid.stamps(episode, run)}
+            keep = None
+        else:
+            times = {name: _nanoseconds(column, read) for name, column in stream.times.columns.items()}
+            keep = _within(times[stream.times.timeline], start_ns, end_ns)
+            if keep is not None and not keep.any():
+                return None
+        columns, bulk = stream.decoder.columns(read, len(run), payload=payload)
+        ordered = {name: pa.array(times[name]) for name in TIME_COLUMNS if name in times}
+        made = pa.RecordBatch.from_pydict(ordered | columns)
+        if keep is not None and not keep.all():
+            made = made.filter(pa.array(keep))
+            bulk = replace(bulk, offset=bulk.offset[keep], length=bulk.length[keep]) if bulk else None
+        return Batch(stream.name, made, bulk)
+
+    def _stream(self, stream: PlannedStream, file: h5py.File) -> Stream:
+        episodes = range(len(self._plan.episodes))
+        samples = np.array([self._rows(stream, episode) for episode in episodes], np.int64)
+        arrays = [a for s in stream.decoder.sources for e in episodes if (a := self._array(s, e)) is not None]
+        shape = "x".join(map(str, arrays[0].shape[1:])) if arrays else ""
+        made = self._grid.stream(
+            stream.name,
+            stream.decoder.kind,
+            encoding="hdf5",
+            role=stream.role,
+            type_name=f"{arrays[0].dtype}[{shape}]" if arrays and not stream.segments else "",
+            attributes=stream.attributes,
+            bytes=sum(array.bytes for array in arrays) if not stream.segments else None,
+            samples=samples,
+        )
+        made = replace(made, units=stream.units, segments=stream.segments)
+        if stream.times is None:
+            return made
+        times = stream.times
+        edges = self._edges(stream, file)
+        return replace(
+            made,
+            start_ns=edges[0] if edges else None,
+            end_ns=edges[1] if edges else None,
+            timeline=times.timeline,
+            stamp_source=times.source,
+            stamp_clock=times.stamp_clock,
+            log_clock=times.log_clock,
+            rate_hz=stream.rate_hz,
+            attributes={**stream.attributes, "times": _told(times.columns)},
+        )
+
+    def _edges(self, stream: PlannedStream, file: h5py.File) -> tuple[int, int] | None:
+        """The first and last time of a stream: times are small beside what they are of."""
+        assert stream.times is not None
+        column = stream.times.columns[stream.times.timeline]
+        edges: list[int] = []
+        for number, episode in enumerate(self._plan.episodes):
+            rows = self._rows(stream, number)
+            if not rows:
+                continue
+
+            def read(source: str, group: str = episode.group, rows: int = rows) -> Any:
+                return file[path_in(group, source)][:rows]
+
+            try:
+                times = _nanoseconds(column, read)
+            except H5_ERRORS:
+                continue  # noted where they are read
+            edges += [int(times.min()), int(times.max())]
+        return (min(edges), max(edges)) if edges else None
+
+    def _spans(self, streams: dict[str, Stream]) -> tuple[EpisodeSpan, ...]:
+        """The episodes: on the grid, or (one, of true times) from the first sample to the last."""
+        timed = [s for p in self._plan.streams if p.times and (s := streams[p.name]).start_ns is not None]
+        spans = []
+        for number, episode in enumerate(self._plan.episodes):
+            span = self._grid.span(
+                number,
+                instruction=episode.instruction,
+                outcome=episode.outcome,
+                attributes=episode.attributes,
+            )
+            if timed and len(self._plan.episodes) == 1:
+                start = min(stream.start_ns for stream in timed if stream.start_ns is not None)
+                end = max(stream.end_ns for stream in timed if stream.end_ns is not None)
+                span = replace(span, start_ns=start, end_ns=end + 1)
+            spans.append(span)
+        return tuple(spans)
+
+
+def _nanoseconds(column: TimeColumn, read: Any) -> NDArray[np.int64]:
+    """Times (N,) int64 ns; what is no time is 0."""
+    total: NDArray[np.int64] | None = None
+    for source, unit in column.parts:
+        values = np.asarray(read(source)).reshape(-1)
+        if values.dtype.kind in "iu":
+            part = to_ns(pa.array(values.astype(np.int64)), unit)[0]
+        else:
+            part, finite = floats_to_ns(values.astype(np.float64), unit)
+            part = np.where(finite, part, 0)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _within(times: NDArray[np.int64], start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_] | None:
+    if start_ns is None and end_ns is None:
+        return None
+    keep = np.ones(len(times), bool)
+    if start_ns is not None:
+        keep &= times >= start_ns
+    if end_ns is not None:
+        keep &= times < end_ns
+    return keep
+
+
+def _told(columns: Any) -> str:
+    return "; ".join(
+        f"{name} {' + '.join(f'{source} [{unit}]' for source, unit in column.parts)}"
+        for name, column in columns.items()
+    )
