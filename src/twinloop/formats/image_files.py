@@ -1,0 +1,160 @@
+"""Pictures in files of their own as one stream: by reference, in bounded batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from twinloop.core.clock import Clock
+from twinloop.core.errors import Where
+from twinloop.core.kinds import Kind, Role, StampSource
+from twinloop.core.recording import Problem
+from twinloop.core.stream import Payload, Stream
+from twinloop.formats.arrow_columns import constant, words
+from twinloop.formats.picture_header import PICTURE_HEAD, PictureHeader, picture_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from twinloop.formats.notes import Notes
+
+_BATCH_BYTES = 16 << 20
+_BATCH_IMAGES = 256
+#: A larger file is no single picture.
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileTimes:
+    """The times of files (N,): `stamp_ns` int64 and `seq` int64, each None where the source has none."""
+
+    stamp_ns: NDArray[np.int64] | None = None
+    seq: NDArray[np.int64] | None = None
+    source: StampSource = StampSource.NONE
+    clock: Clock = field(default_factory=Clock)
+
+    def columns(self, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The time columns of some rows (K,)."""
+        times = {"stamp_ns": self.stamp_ns, "seq": self.seq}
+        return {
+            name: pa.array(values[rows], pa.int64()) for name, values in times.items() if values is not None
+        }
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """First and last stamp."""
+        if self.stamp_ns is None or not len(self.stamp_ns):
+            return None, None
+        return int(self.stamp_ns.min()), int(self.stamp_ns.max())
+
+
+class ImageFiles:
+    """Files of pictures (N) in the order of their samples."""
+
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[Path],
+        times: FileTimes,
+        notes: Notes,
+        *,
+        frame_id: str = "",
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        self._files, self._times, self._notes, self._frame = files, times, notes, frame_id
+        first = next((head for file in files if (head := _header(file)) is not None), None)
+        start_ns, end_ns = times.span
+        said = (
+            {"encoding": first.encoding, "width": str(first.width), "height": str(first.height)}
+            if first
+            else {}
+        )
+        self.stream = Stream(
+            name=name,
+            kind=Kind.DEPTH if first and first.deep_gray else Kind.IMAGE,
+            role=Role.OBSERVATION,
+            count=len(files),
+            start_ns=start_ns,
+            end_ns=end_ns,
+            timeline="stamp_ns",
+            stamp_source=times.source,
+            stamp_clock=times.clock,
+            type_name=f"{first.encoding} {first.width}x{first.height}" if first else "",
+            encoding=first.encoding if first else "",
+            bytes=sum(_size(file) for file in files),
+            attributes=said | dict(attributes or {}),
+        )
+
+    def batches(self, payload: bool) -> Iterator[tuple[pa.RecordBatch, Payload | None]]:
+        rows: list[int] = []
+        headers: list[PictureHeader] = []
+        pictures: list[bytes] = []
+        waiting = 0
+        for row, file in enumerate(self._files):
+            content = self._read(file, row, payload)
+            if content is None:
+                continue
+            header, picture = content
+            if rows and (waiting + len(picture) > _BATCH_BYTES or len(rows) >= _BATCH_IMAGES):
+                yield self._batch(rows, headers), _payload(pictures) if payload else None
+                rows, headers, pictures, waiting = [], [], [], 0
+            rows.append(row)
+            headers.append(header)
+            pictures.append(picture)
+            waiting += len(picture)
+        if rows:
+            yield self._batch(rows, headers), _payload(pictures) if payload else None
+
+    def _read(self, file: Path, row: int, whole: bool) -> tuple[PictureHeader, bytes] | None:
+        """Header and bytes (none of them unless `whole`); None, with a note, where there is no picture."""
+        where = Where(file=str(file), stream=self.stream.name, row=row)
+        try:
+            size = file.stat().st_size
+            with file.open("rb") as opened:
+                content = opened.read(size if whole and size <= _MOST_BYTES else PICTURE_HEAD)
+        except OSError as error:
+            self._notes.add(Problem.MISSING_FILE, f"the picture cannot be read: {error.strerror}", where, 1)
+            return None
+        header = picture_header(content)
+        if header is None or size > _MOST_BYTES:
+            self._notes.add(Problem.CORRUPT, "it is no picture, or its header is damaged", where, 1)
+            return None
+        return header, content if whole else b""
+
+    def _batch(self, rows: list[int], headers: list[PictureHeader]) -> pa.RecordBatch:
+        sizes = np.array([(header.width, header.height) for header in headers], np.int64)
+        return pa.RecordBatch.from_pydict(
+            self._times.columns(np.array(rows))
+            | {
+                "frame_id": constant(self._frame, len(rows)),
+                "width": pa.array(np.minimum(sizes[:, 0], 2**31 - 1), pa.int32()),
+                "height": pa.array(np.minimum(sizes[:, 1], 2**31 - 1), pa.int32()),
+                "encoding": words([header.encoding for header in headers]),
+            }
+        )
+
+
+def _header(file: Path) -> PictureHeader | None:
+    try:
+        with file.open("rb") as opened:
+            return picture_header(opened.read(PICTURE_HEAD))
+    except OSError:
+        return None
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _payload(pictures: list[bytes]) -> Payload:
+    lengths = np.array([len(picture) for picture in pictures], np.int64)
+    return Payload(np.frombuffer(b"".join(pictures), np.uint8), np.cumsum(lengths) - lengths, lengths)
