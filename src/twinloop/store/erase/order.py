@@ -40,6 +40,7 @@ class Order:
         sessions: ids of those that go whole. parts: what goes from others.
         recordings: hashes of those that no session keeps. files: of raw files that nothing else needs.
         episodes: ids of all that go. documents: SHA-256 of entries of the registry that go.
+        manifests: keys of earlier revisions that go from sessions which stay, for what they say.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Order:
     files: tuple[str, ...] = ()
     episodes: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    manifests: tuple[str, ...] = ()
 
     @property
     def hashes(self) -> tuple[str, ...]:

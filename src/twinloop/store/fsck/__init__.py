@@ -1,4 +1,4 @@
-"""Whether a store is whole: every manifest, artefact, blob, statement and erasure, and the catalog over them."""
+"""Whether a store is whole: manifests, artefacts, blobs, statements, erasures, and the catalog over them."""
 
 from twinloop.store.fsck.check import check_store
 from twinloop.store.fsck.trouble import Harm, Trouble

@@ -41,7 +41,7 @@ def erasures(examination: Examination) -> Iterator[Trouble]:
             yield Trouble(Harm.DAMAGE, f"{FOLDER}/{id}", "an erasure is not finished", RESUME)
         else:
             for mirror in remembered:
-                if not has_reached(objects, id, mirror.id):
+                if not mirror.forgotten and not has_reached(objects, id, mirror.id):
                     yield Trouble(
                         Harm.DAMAGE, f"{FOLDER}/{id}", f"it has not reached the mirror {mirror.url}", RESUME
                     )
@@ -56,7 +56,8 @@ def _still_there(examination: Examination) -> Iterator[Trouble]:
     for session in store.manifests.sessions():
         last = newest_readable(store, session)
         if session in examination.erased:
-            if last is None or not last.erased:
+            revisions = store.manifests.revisions(session).numbers()
+            if last is None or not last.erased or len(revisions) > 1:
                 yield Trouble(Harm.DAMAGE, f"{SESSIONS}/{session}", _STILL, RESUME, session)
             elif any(not is_manifest(key) for key, _ in store.objects.listing(f"{SESSIONS}/{session}")):
                 yield from _artefacts(examination, session)

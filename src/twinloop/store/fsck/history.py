@@ -55,6 +55,7 @@ def _history(
             )
             continue
         examination.episodes |= {episode.id for episode in manifest.episodes}
+        examination.lent |= {a.key for a in manifest.artefacts() if a.key.split("/")[1] != session}
         examination.wanted |= {f.sha256 for entry in manifest.recordings for f in entry.files if f.copied}
 
 

@@ -42,7 +42,7 @@ def newest_readable(store: Store, session: str) -> Manifest | None:
 
 
 def _strays(examination: Examination, session: str, has_manifest: bool) -> Iterator[Trouble]:
-    named = named_anywhere(examination.store, session)
+    named = named_anywhere(examination.store, session) | examination.lent
     why = "no manifest names it" if has_manifest else "the session has no manifest"
     fix = COLLECT
     if not has_manifest and not examination.store.manifests.revisions(session).numbers():

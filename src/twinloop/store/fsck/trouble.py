@@ -54,7 +54,8 @@ class Examination:
 
     Attributes:
         quick: sizes and presence only. progress: gets the key of what is read.
-        wanted: SHA-256 of the raw files that something names. episodes: ids that manifests name.
+        wanted: SHA-256 of the raw files that something names. lent: artefacts in one session's folder that
+            another's manifest names (after a split). episodes: ids that manifests name.
         memory: what the catalog knew before it was opened.
         unread: whether a manifest or a reason that may name more could not be read.
     """
@@ -64,6 +65,7 @@ class Examination:
     progress: Callable[[str], None]
     memory: Memory
     wanted: set[str] = field(default_factory=set)
+    lent: set[str] = field(default_factory=set)
     episodes: set[str] = field(default_factory=set)
     unread: bool = False
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from twinloop.store.fsck.statements import torn_bytes
 from twinloop.store.journal import encode_line
 from twinloop.store.losses import Loss, admit, torn_known
+from twinloop.store.mirror.copying import journal_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +35,5 @@ def mend_journal(supply: Supply) -> Iterator[tuple[str, str]]:
     for key in supply.mirror.journal.files():
         missing = [e for e in supply.mirror.journal.read(key).entries if e.id not in known_ids]
         if missing:
-            store.objects.append(_line_key(key), b"".join(encode_line(entry) for entry in missing))
+            store.objects.append(journal_file(key), b"".join(encode_line(entry) for entry in missing))
             yield key, f"{len(missing)} statements came back from {supply.mirror.url}"
-
-
-def _line_key(key: str) -> str:
-    """The file to append to: parts of a file that cannot grow are of the same host's."""
-    folder, name, *part = key.split("/")
-    return f"{folder}/{name}.jsonl" if part else key

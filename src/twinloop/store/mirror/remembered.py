@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnknownNameError
 from twinloop.store.revisions import Revisions
 from twinloop.store.writer import now, writer_name
 
@@ -23,13 +23,19 @@ FOLDER = "mirrors"
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A mirror: `id` is of its URL; `finished` is when a run last copied all there was, None: never yet."""
+    """A mirror.
+
+    Attributes:
+        id: of its URL. at, by: of this note. finished: when a run last copied all there was; None: never yet.
+        forgotten: whether someone said that it is gone for good, so that no erasure waits for it.
+    """
 
     id: str
     url: str
     at: str
     by: str
     finished: str | None = None
+    forgotten: bool = False
 
 
 def mirror_id(url: str) -> str:
@@ -43,11 +49,28 @@ def remember(objects: Objects, url: str, *, finished: bool) -> Mirror:
     revisions = _revisions(objects, id)
     while True:
         number = revisions.latest()
-        if number and not finished:
-            return _read(objects, id)
+        known = _read(objects, id) if number else None
+        if known and not known.forgotten and not finished:
+            return known
         mirror = Mirror(id, url, now(), writer_name(), now() if finished else None)
-        if revisions.commit(number + 1, msgspec.json.format(msgspec.json.encode(mirror), indent=1) + b"\n"):
+        if revisions.commit(number + 1, _encode(mirror)):
             return mirror
+
+
+def forget(objects: Objects, url: str) -> Mirror:
+    """Note that a mirror is gone for good.
+
+    Raises:
+        UnknownNameError: none is remembered there.
+    """
+    known = {mirror.url: mirror for mirror in mirrors(objects)}
+    if url not in known:
+        raise UnknownNameError("mirror", url, known)
+    mirror = replace(known[url], at=now(), by=writer_name(), forgotten=True)
+    revisions = _revisions(objects, mirror.id)
+    while not revisions.commit(revisions.latest() + 1, _encode(mirror)):
+        pass
+    return mirror
 
 
 def mirrors(objects: Objects) -> list[Mirror]:
@@ -72,6 +95,10 @@ def _read(objects: Objects, id: str) -> Mirror:
         where=f"{FOLDER}/{id}",
         fix="run `twinloop mirror` to it again",
     )
+
+
+def _encode(mirror: Mirror) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(mirror), indent=1) + b"\n"
 
 
 def _revisions(objects: Objects, id: str) -> Revisions:
