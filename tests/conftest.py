@@ -20,6 +20,10 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--heavy", action="store_true", help="Run what is sized down, or left out, in full.")
+
+
 @pytest.fixture(scope="session")
 def test_data() -> Path:
     """The folder of real recordings; tests that need it skip, with this reason, where it is not given."""

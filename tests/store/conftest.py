@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import urllib.request
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,14 @@ SMALL = SessionSpec(
     tf_hz=20.0,
 )
 
+_numbers = count()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_store"):
+        kinds = ["local", "memory", *(["s3"] if metafunc.config.getoption("--heavy") else [])]
+        metafunc.parametrize("store", kinds, indirect=True)
+
 
 @pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,6 +40,41 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """An empty store."""
-    return Store.create(tmp_path / "store")
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """An empty store: in a folder, or where the test's parameter says."""
+    kind = getattr(request, "param", "local")
+    if kind == "local":
+        return Store.create(tmp_path / "store")
+    if kind == "memory":
+        return Store.create(f"memory://test-{next(_numbers)}/store")
+    return Store.create(f"{request.getfixturevalue('bucket')}/store")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[tuple[str, int]]:
+    """Host and port of moto's S3."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_server: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty bucket; the environment says how to reach it, and caches of this test alone."""
+    host, port = s3_server
+    name = f"bucket-{next(_numbers)}"
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/{name}", method="PUT")).close()
+    for variable, value in {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "TWINLOOP_CACHE": str(tmp_path / "cache"),
+    }.items():
+        monkeypatch.setenv(variable, value)
+    return f"s3://{name}"

@@ -18,7 +18,7 @@ from twinloop.core.errors import UsageError
 from twinloop.store.local_objects import LocalObjects
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, MemoryStore, ObjectStore, RetryConfig
+    from obstore.store import MemoryStore, ObjectStore, RetryConfig
 
     from twinloop.store.objects import Objects
 
@@ -95,11 +95,9 @@ def _s3(bucket: str, prefix: str) -> ObjectStore:
     from obstore.exceptions import BaseError
     from obstore.store import S3Store
 
-    client: ClientConfig = {  # type: ignore[assignment]
-        name: value for name, value in _TIMEOUTS.items() if f"AWS_{name.upper()}" not in os.environ
-    }
+    limits = {name: limit for name, limit in _TIMEOUTS.items() if f"AWS_{name.upper()}" not in os.environ}
     try:
-        return S3Store(bucket, prefix=prefix or None, client_options=client, retry_config=RETRIES)
+        return S3Store(bucket, prefix=prefix or None, config=limits, retry_config=RETRIES)  # type: ignore[arg-type]
     except (BaseError, ValueError) as error:
         raise UsageError(
             f"S3 cannot be reached as the environment says: {error}",

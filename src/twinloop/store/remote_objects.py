@@ -128,17 +128,30 @@ class RemoteObjects:
 
     def open(self, key: str) -> BinaryIO:
         """`key`, read in parts as they are asked for."""
-        file = RangedFile(self.size(key), lambda start, end: self._part(key, start, end))
+        content = self._whole_or_size(key)
+        if isinstance(content, bytes):
+            return io.BytesIO(content)
+        file = RangedFile(content, lambda start, end: self._part(key, start, end))
         return cast("BinaryIO", io.BufferedReader(file, PART_BYTES))
+
+    def _parts(self, key: str) -> Iterator[bytes]:
+        content = self._whole_or_size(key)
+        if isinstance(content, bytes):
+            yield content
+            return
+        for start in range(0, content, PART_BYTES):
+            yield self._part(key, start, min(start + PART_BYTES, content))
+
+    def _whole_or_size(self, key: str) -> bytes | int:
+        """All bytes of `key` if they are one part, else how many there are; one request."""
+        with self._reading(key):
+            answer = obstore.get(self._store, key)
+            size = int(answer.meta["size"])
+            return bytes(answer.bytes()) if size <= PART_BYTES else size
 
     def _part(self, key: str, start: int, end: int) -> bytes:
         with self._reading(key):
             return bytes(obstore.get_range(self._store, key, start=start, end=end))
-
-    def _parts(self, key: str) -> Iterator[bytes]:
-        size = self.size(key)
-        for start in range(0, size, PART_BYTES):
-            yield self._part(key, start, min(start + PART_BYTES, size))
 
     def digest(self, key: str) -> str:
         """SHA-256 of the bytes of `key`, which are read but not kept."""
@@ -282,7 +295,7 @@ def _pauses() -> Iterator[float | None]:
 
 
 def _refused(error: BaseError, url: str, key: str, besides: str) -> StoreError:
-    said = " ".join(str(error).split())
+    said = " ".join(str(error).partition("Debug source:")[0].split())
     where = f"{url}/{key}"
     if isinstance(error, _CLOSED_DOOR):
         return StoreError(
