@@ -15,6 +15,9 @@ from twinloop.core.errors import TwinloopError
 VERBS: tuple[str, ...] = (
     "init",
     "ingest",
+    "watch",
+    "push",
+    "digest",
     "ls",
     "show",
     "session",

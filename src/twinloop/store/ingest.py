@@ -49,17 +49,21 @@ def ingest(
     options: IngestOptions | None = None,
     *,
     dry_run: bool = False,
+    passing: bool = False,
     report: Report = no_report,
 ) -> Outcome:
     """Take in the recording at `path`. Never raises for what is wrong with it: the outcome tells.
 
-    Taking in the same content again, or in two processes at once, makes one recording.
+    Taking in the same content again, or in two processes at once, makes one recording. `passing`: the path
+    will not stay, so its bytes are copied whatever its `session.toml` says.
     """
     path = path.absolute()
     try:
         clean(store.work)
         options = options_for(path, options or IngestOptions())
         check_paths(options)
+        if passing:
+            options = replace(options, raw="copy")
         return _Intake(store, path, options, Meter(report)).run(dry_run)
     except ErasedError as error:
         return Outcome(str(path), Status.REFUSED, message=str(error), exit_code=error.exit_code)

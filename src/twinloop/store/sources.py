@@ -34,7 +34,6 @@ class IngestOptions:
         mapping: a mapping file; None: one beside the recording, or a proposal.
         types_dir: message definitions for bags without any.
         raw: ``copy`` or ``reference``. images: ``lossless`` or ``h264``, for raw pictures.
-        settled: whether this is all; no file beside the recording is asked any more.
     """
 
     facts: SessionFacts = SessionFacts()
@@ -44,7 +43,6 @@ class IngestOptions:
     types_dir: Path | None = None
     raw: str = "copy"
     images: str = "lossless"
-    settled: bool = False
 
     def __post_init__(self) -> None:
         if self.raw not in _RAW:
@@ -130,8 +128,6 @@ def options_for(path: Path, given: IngestOptions) -> IngestOptions:
     Raises:
         UsageError: the file does not parse or has a key that means nothing.
     """
-    if given.settled:
-        return given
     file = _beside(path, SESSION_FILE)
     if file is None:
         return given if given.mapping else replace(given, mapping=_beside(path, MAPPING_FILE))

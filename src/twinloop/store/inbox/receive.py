@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError, TwinloopError
+from twinloop.core.errors import StoreError, TwinloopError, Where
+from twinloop.core.recording import Problem, ReadNote
 from twinloop.engine.progress import no_report
-from twinloop.store.blobs import blob_key
+from twinloop.store.blobs import SourceFile, blob_key
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.inbox.parcel import (
     clear,
@@ -28,15 +30,12 @@ from twinloop.store.inbox.parcel import (
 )
 from twinloop.store.ingest import ingest
 from twinloop.store.outcome import Outcome, Status
+from twinloop.store.quarantine import Reason, quarantine_id
 from twinloop.store.refusal import refuse_path
-from twinloop.store.sources import IngestOptions, options_for
 from twinloop.store.staging import workspace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from twinloop.engine.progress import Report
-    from twinloop.store.blobs import SourceFile
     from twinloop.store.inbox.parcel import Parcel, Receipt
     from twinloop.store.objects import Objects
     from twinloop.store.store import Store
@@ -53,7 +52,10 @@ def receive(store: Store, key: str, refuse: str = "", report: Report = no_report
     try:
         if not objects.exists(key):
             return Outcome(key, Status.FAILED, message="the parcel is not in the inbox any more", exit_code=3)
-        parcel = read_parcel(objects, key)
+        try:
+            parcel = read_parcel(objects, key)
+        except StoreError as error:
+            return _keep_aside(store, key, error)
         if receipt := read_receipt(objects, parcel.hash):
             clear(objects, parcel)
             return _known(parcel, receipt)
@@ -74,12 +76,23 @@ def receive(store: Store, key: str, refuse: str = "", report: Report = no_report
         return Outcome(key, Status.FAILED, message=f"the system refused: {error}", exit_code=3)
 
 
+def _keep_aside(store: Store, key: str, error: StoreError) -> Outcome:
+    """Keep what is no envelope in quarantine. Its sender, if there is one, lays down another."""
+    data = store.objects.get(key)
+    sha256 = hashlib.sha256(data).hexdigest()
+    store.objects.put(blob_key(sha256), data)
+    file = SourceFile(key, sha256, len(data), key)
+    note = ReadNote(Problem.CORRUPT, error.what, Where(file=key), lost=None)
+    id = quarantine_id(sha256, Path(key))
+    store.quarantine.add(Reason(id, key, error.what, "none: it is no recording", sha256, (file,), (note,)))
+    store.objects.delete(key)
+    return Outcome(key, Status.QUARANTINED, lost=(note,), quarantine=id, message=str(error), exit_code=3)
+
+
 def _take_in(store: Store, path: Path, refuse: str, report: Report) -> Outcome:
     if refuse:
         return refuse_path(store, path, refuse, report)
-    # A reference would lead into the workspace, which goes.
-    options = replace(options_for(path, IngestOptions()), raw="copy", settled=True)
-    return ingest(store, path, options, report=report)
+    return ingest(store, path, passing=True, report=report)
 
 
 def _title(parcel: Parcel) -> str:

@@ -104,7 +104,7 @@ class Push:
         *,
         tell: Callable[[Tally], None] = lambda _: None,
         stopped: Callable[[], bool] = lambda: False,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self.tally = Tally()
         self._spool = spool
