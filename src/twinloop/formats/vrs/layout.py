@@ -212,9 +212,12 @@ class Block:
 
 
 def _unpacked(data: bytes, field: Field) -> str:
-    """Counted texts, or a map from counted texts, as JSON; what does not fit is left out."""
+    """Texts, or a map from texts, as JSON; what does not fit is left out.
+
+    A vector of texts begins with their number; every text with its length.
+    """
     _, form, element = field.form.split(" ", 2)
-    at = 0
+    at = 4 if form == "Vector" else 0
     found: list[tuple[str, object]] = []
     while (key := _counted_text(data, at)) is not None:
         at += 4 + key[1]
