@@ -91,7 +91,7 @@ CalibrationItem = FramePose | CameraCalibration | ImuCalibration
 
 def encode_calibration(items: Iterable[CalibrationItem]) -> dict[str, object]:
     """Items as `Recording.calibration` holds them. Of two with one name the later holds."""
-    return {_key(item): msgspec.to_builtins(item) for item in items}
+    return {_key(item): msgspec.json.decode(msgspec.json.encode(item)) for item in items}
 
 
 def _key(item: CalibrationItem) -> str:

@@ -13,6 +13,7 @@ from twinloop.core.calibration import CameraModel, cameras_of, frames_of
 from twinloop.core.kinds import Kind
 from twinloop.core.stream import Stream
 from twinloop.deliver.mcap import foxglove, ros2
+from twinloop.deliver.mcap.survey import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,7 @@ def calibration_messages(calibration: Mapping[str, object], encoding: Encoding) 
 def _fixed(topic: str, kind: Kind, columns: dict[str, pa.Array], encoding: Encoding) -> FixedMessage:
     types = {"stamp_ns": pa.int64(), **{name: array.type for name, array in columns.items()}}
     make = ros2.ros2_message if encoding == "ros2" else foxglove.foxglove_message
-    message = make(Stream(topic, kind), pa.schema(list(types.items())))
+    message = make(Stream(topic, kind), Survey(types))
     assert message is not None
     return FixedMessage(topic, message, columns)
 

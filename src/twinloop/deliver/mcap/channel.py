@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -218,18 +218,17 @@ def _standard(stream: Stream, found: Survey, pictures: Pictures | None, encoding
     if pictures is not None:
         ros, fox = _FORMS[pictures.form]
         known = {"encoding": pa.string(), "width": pa.int32(), "height": pa.int32(), "step": pa.int32()}
-        types = {**found.types, **known, "is_bigendian": pa.bool_()}
-        schema = pa.schema(list(types.items()))
+        shown = replace(found, types={**found.types, **known, "is_bigendian": pa.bool_()}, extents={})
         if encoding == "ros2":
-            return ros2.ros2_message(stream, schema, ros)
-        return foxglove.foxglove_message(stream, schema, fox)
+            return ros2.ros2_message(stream, shown, ros)
+        return foxglove.foxglove_message(stream, shown, fox)
     if stream.kind in GROUPED_KINDS and not found.counted:
         return None
     if stream.kind in (Kind.IMAGE, Kind.DEPTH):
         return _carried(stream, found, encoding)
     if encoding == "ros2":
-        return ros2.ros2_message(stream, found.schema)
-    return foxglove.foxglove_message(stream, found.schema)
+        return ros2.ros2_message(stream, found)
+    return foxglove.foxglove_message(stream, found)
 
 
 def _carried(stream: Stream, found: Survey, encoding: Encoding) -> Message | None:
@@ -239,8 +238,8 @@ def _carried(stream: Stream, found: Survey, encoding: Encoding) -> Message | Non
     if "encoding" not in found.constants or not is_raw(found.encoding):
         return None
     if encoding == "ros2":
-        return ros2.ros2_message(stream, found.schema, ros2.RAW_IMAGE)
-    return foxglove.foxglove_message(stream, found.schema, foxglove.RAW_IMAGE)
+        return ros2.ros2_message(stream, found, ros2.RAW_IMAGE)
+    return foxglove.foxglove_message(stream, found, foxglove.RAW_IMAGE)
 
 
 def _clipped(columns: dict[str, pa.Array], name: str, otherwise: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,9 +15,8 @@ from twinloop.formats.ros.definitions import Many, Moment, Primitive, Struct, Te
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
-
     from twinloop.core.stream import Stream
+    from twinloop.deliver.mcap.survey import Survey
 
 _F8, _U4, _ENUM = Primitive("f8"), Fixed32(), Primitive("u4")
 _TIME, _TEXT, _BYTES = Moment("i4"), Text(), Many(Primitive("u1"))
@@ -160,7 +159,6 @@ _KINDS: dict[Kind, tuple[Struct, dict[str, Fill], str, str]] = {
             **_COMMON,
             **{name: into(name) for name in ("latitude", "longitude", "altitude")},
             "covariance": into("position_covariance"),
-            "covariance_type": into("position_covariance_type"),
         },
         "",
         "",
@@ -174,7 +172,7 @@ _KINDS: dict[Kind, tuple[Struct, dict[str, Fill], str, str]] = {
 }
 
 
-def foxglove_message(stream: Stream, schema: pa.Schema, picture: Struct | None = None) -> Message | None:
+def foxglove_message(stream: Stream, found: Survey, picture: Struct | None = None) -> Message | None:
     """The Foxglove message for a stream of these columns; None where there is none for its kind.
 
     `picture`: what its images are written as (of image streams only).
@@ -186,7 +184,7 @@ def foxglove_message(stream: Stream, schema: pa.Schema, picture: Struct | None =
     else:
         return None
     return message_of(
-        struct, {n: f for n, f in fills.items() if n in schema.names}, payload or None, rows, _ENUMS
+        struct, {n: f for n, f in fills.items() if n in found.types}, payload or None, rows, _ENUMS
     )
 
 

@@ -20,6 +20,7 @@ from twinloop.formats.ros.standard import standard_definition
 
 if TYPE_CHECKING:
     from twinloop.core.stream import Stream
+    from twinloop.deliver.mcap.survey import Survey
     from twinloop.formats.ros.columns import Source
     from twinloop.formats.ros.definitions import Type
 
@@ -57,14 +58,14 @@ _VIDEO = Struct(
 )
 
 
-def ros2_message(stream: Stream, schema: pa.Schema, picture_type: str = "") -> Message | None:
+def ros2_message(stream: Stream, found: Survey, picture_type: str = "") -> Message | None:
     """The standard message for a stream of these columns; None where there is none for its kind.
 
     `picture_type`: what its images are written as (of image streams only).
     """
-    name = picture_type or _WITH_COVARIANCE.get(stream.kind, "")
-    if not picture_type and "covariance" not in schema.names:
-        name = _TYPES.get(stream.kind, "")
+    name = picture_type or _TYPES.get(stream.kind, "")
+    if "covariance" in found.types and not picture_type:
+        name = _WITH_COVARIANCE.get(stream.kind, name)
     if not name:
         return None
     struct = _struct(name)
@@ -72,12 +73,12 @@ def ros2_message(stream: Stream, schema: pa.Schema, picture_type: str = "") -> M
     leaves = dict(_leaves(struct, ""))
     fills: dict[str, Fill] = {}
     for column, source in _sources(name, leaves).items():
-        if column in schema.names and (fill := _fill(source, leaves, schema.field(column).type)):
+        if column in found.types and (fill := _fill(source, leaves, found, column)):
             fills[column] = fill
     used = {path for source in recipe.columns.values() for path in source.paths} | {recipe.payload}
-    for column in schema.names:
+    for column in found.types:
         is_free = column not in fills and column in leaves and column not in used
-        if is_free and (fill := _fill(Field(column), leaves, schema.field(column).type)):
+        if is_free and (fill := _fill(Field(column), leaves, found, column)):
             fills[column] = fill
     return Message(
         type_name=name,
@@ -123,21 +124,23 @@ def _sources(name: str, leaves: dict[str, Type]) -> dict[str, Source]:
     return sources
 
 
-def _fill(source: Source, leaves: dict[str, Type], column: pa.DataType) -> Fill | None:
+def _fill(source: Source, leaves: dict[str, Type], found: Survey, column: str) -> Fill | None:
     """How a column fills what the reader makes it of; None where the fields cannot hold it exactly."""
     match source:
         case Vector(paths):
-            return apart(paths) if all(_holds(leaves[p], column) for p in paths) else None
+            return apart(paths) if all(_holds(leaves[p], found, column) for p in paths) else None
         case Quaternion(path):
             return wxyz(path)
         case PointFields():
             return point_fields("fields", _ros_point_fields)
-        case Field(path) if path in leaves and _holds(leaves[path], column):
+        case Field(path) if path in leaves and _holds(leaves[path], found, column):
             return into(path)
     return None
 
 
-def _holds(field: Type, column: pa.DataType) -> bool:
+def _holds(field: Type, found: Survey, name: str) -> bool:
+    """Whether a field holds every value of a column as it is."""
+    column = found.types[name]
     if isinstance(field, Moment):
         return bool(pa.types.is_int64(column))
     while pa.types.is_list(column) or pa.types.is_fixed_size_list(column):
@@ -150,9 +153,13 @@ def _holds(field: Type, column: pa.DataType) -> bool:
         return False
     if field.dtype == "b1" or pa.types.is_boolean(column):
         return field.dtype in ("b1", "u1") and bool(pa.types.is_boolean(column))
-    theirs = np.dtype(column.to_pandas_dtype())
-    ours = np.dtype(field.dtype)
-    return bool(np.can_cast(theirs, ours, "safe")) or (theirs.kind in "iu" and ours.kind in "iu")
+    theirs, ours = np.dtype(column.to_pandas_dtype()), np.dtype(field.dtype)
+    if theirs.kind in "iu" and ours.kind in "iu":
+        low, high = found.extents.get(name, (0, 0))
+        return bool(np.iinfo(ours).min <= low and high <= np.iinfo(ours).max)
+    if (theirs, ours) == (np.float64, np.float32):
+        return name not in found.doubles
+    return bool(np.can_cast(theirs, ours, "safe"))
 
 
 def _ros_point_fields(fields: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -33,7 +33,8 @@ class Survey:
     types: column -> Arrow type. rows: how many.
     with_nulls: columns with a null somewhere. beyond: time columns with a value that no message holds.
     constants: columns that hold one value in all rows. encoding: of images, as most rows state it.
-    counted: whether the column `message` counts messages from 0.
+    extents: column -> least and largest of its integers. doubles: columns that single precision does not hold.
+    counted: whether the column `message` counts messages from 0, and their rows share a record's times.
     """
 
     types: dict[str, pa.DataType] = field(default_factory=dict)
@@ -43,6 +44,8 @@ class Survey:
     constants: dict[str, object] = field(default_factory=dict)
     encoding: str = ""
     counted: bool = True
+    extents: dict[str, tuple[int, int]] = field(default_factory=dict)
+    doubles: set[str] = field(default_factory=set)
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,6 +76,7 @@ def survey(recording: Recording, stream: Stream) -> Survey:
                     found.constants[name] = None
             if array.null_count:
                 found.with_nulls.add(name)
+            _measure(found, name, array)
             if name in TIME_COLUMNS:
                 low, high = LIMITS[name]
                 extent = pc.min_max(array).as_py()
@@ -83,16 +87,44 @@ def survey(recording: Recording, stream: Stream) -> Survey:
         if "encoding" in columns.schema.names:
             encodings.update(name for name in columns.column("encoding").to_pylist() if name)
         if stream.kind in GROUPED_KINDS and "message" in columns.schema.names:
-            message = np.asarray(columns.column("message").fill_null(-9), np.int64)
-            steps = np.diff(np.concatenate([[last_message], message]))
-            found.counted &= bool(((steps == 0) | (steps == 1)).all()) and (
-                last_message >= 0 or message[0] == 0
-            )
-            last_message = int(message[-1])
+            found.counted &= _counts_messages(columns, last_message)
+            last_message = int(columns.column("message")[-1].as_py() or 0)
         found.rows += len(batch)
     found.constants = {name: value for name, value in found.constants.items() if value is not _UNKNOWN}
     found.encoding = encodings.most_common(1)[0][0] if encodings else ""
     return found
+
+
+def _measure(found: Survey, name: str, array: pa.Array) -> None:
+    """How large and how fine a column's numbers are, those in lists among them."""
+    while pa.types.is_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        array = array.flatten()
+    if pa.types.is_integer(array.type):
+        extent = pc.min_max(array).as_py()
+        if extent["min"] is not None:
+            low, high = found.extents.get(name, (extent["min"], extent["max"]))
+            found.extents[name] = (min(low, extent["min"]), max(high, extent["max"]))
+    elif pa.types.is_float64(array.type) and name not in found.doubles:
+        values = np.asarray(array.drop_null())
+        with np.errstate(over="ignore", invalid="ignore"):
+            single = values.astype(np.float32).astype(np.float64)
+        if not np.array_equal(values, single, equal_nan=True):
+            found.doubles.add(name)
+
+
+def _counts_messages(columns: pa.RecordBatch, last: int) -> bool:
+    """Whether the messages of a batch go on from number `last` without a gap, each of one time of its own."""
+    message = np.asarray(columns.column("message").fill_null(-9), np.int64)
+    steps = np.diff(message, prepend=last)
+    if not ((steps == 0) | (steps == 1)).all() or (last < 0 and message[0] != 0):
+        return False
+    same = np.flatnonzero(steps[1:] == 0)
+    for name in ("publish_ns", "log_ns", "seq"):
+        if name in columns.schema.names:
+            times = np.asarray(columns.column(name).fill_null(-1), np.int64)
+            if (times[same] != times[same + 1]).any():
+                return False
+    return True
 
 
 def _constant(array: pa.Array) -> object:
