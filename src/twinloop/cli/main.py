@@ -23,6 +23,8 @@ VERBS: tuple[str, ...] = (
     "session",
     "episode",
     "store",
+    "mirror",
+    "erase",
     "export",
     "formats",
     "info",

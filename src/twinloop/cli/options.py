@@ -75,7 +75,7 @@ def say_cut(shown: int, limit: int | None, noun: str) -> None:
 
 
 #: Verbs that look into a store.
-_OF_STORE = re.compile(r"\btwinloop (?:ls|show|report|ingest|digest|(?:store|session|episode|export) \w+)")
+_OF_STORE = re.compile(r"\btwinloop (?:ls|show|report|ingest|digest|erase|(?:store|session|episode|export) \w+)")
 
 
 def say_next(command: str, *, as_json: bool = False, store: str | None = None) -> None:
