@@ -1,4 +1,4 @@
-"""`twinloop export FORMAT`: episodes of the store as datasets that trainers load."""
+"""`twinloop export FORMAT`: episodes of the store as datasets that trainers load, sessions as MCAP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 #: Modules of this package, in the order of the help page; each has `register(group)`.
-COMMANDS: tuple[str, ...] = ("lerobot", "rlds", "robomimic", "aloha", "zarr", "webdataset")
+COMMANDS: tuple[str, ...] = ("lerobot", "rlds", "robomimic", "aloha", "zarr", "webdataset", "mcap")
 
 
 class _WithPlugins(TyperGroup):

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 _ENCODINGS = ("ros2", "foxglove")
 
 
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("mcap")(mcap)
+
+
 def mcap(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID...]", help="Sessions; default: all.")] = None,
     out: Annotated[
