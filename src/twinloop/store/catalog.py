@@ -2,7 +2,7 @@
 
 Opening brings it up to date with what other processes and hosts committed. `rebuild` empties it and reads
 everything again; the result is the same. The store is read without a transaction; what was found is written
-in a short one, unless another process was faster: then it is looked again.
+in a short one, unless another process was faster: then it is looked again, with the others waiting.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twinloop.store.objects import encode_name
 from twinloop.store.reports import recording_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy.engine import Connection
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from twinloop.store.registry import Fact, RegistryOfFacts
 
 _BATCH = 500
-_TRIES = 20
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +166,35 @@ class Catalog:
         return undos
 
     def _sync(self) -> None:
-        for _ in range(_TRIES):
-            self.problems.clear()
-            with self.reading() as connection:
-                known = _known(connection)
-            news = self._news(known)
-            if not news:
+        with suppress(ConflictError):
+            if self._caught_up(self._database.writing):
                 return
-            with suppress(ConflictError), self._database.writing() as connection:
-                if _known(connection) == known:
-                    self._write(connection, news)
+        for _ in range(_TRIES):
+            with suppress(ConflictError), self._database.turn() as transaction:
+                if self._caught_up(transaction):
                     return
         raise StoreError(
             "the catalog did not come up to date: the store changed each time that it was read",
             where=self._database.place,
             fix="run the same command again; `twinloop store fsck` tells if the store contradicts itself",
         )
+
+    def _caught_up(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> bool:
+        """Read the store, and write what is new unless another process wrote meanwhile: False then.
+
+        Raises:
+            ConflictError: the store changed while it was being read.
+        """
+        self.problems.clear()
+        with self.reading() as connection:
+            known = _known(connection)
+        news = self._news(known)
+        if not news:
+            return True
+        with transaction() as connection:
+            if unchanged := _known(connection) == known:
+                self._write(connection, news)
+        return unchanged
 
     def _news(self, known: Known) -> News:
         """What the store holds beyond what is known. Reads the store; no transaction is open."""

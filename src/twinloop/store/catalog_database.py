@@ -5,7 +5,8 @@ Everything that a database can refuse leaves here as a `StoreError` that names t
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from twinloop.core.errors import MissingExtraError, StoreError
 from twinloop.store import catalog_tables as tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from alembic.config import Config
     from sqlalchemy.engine import Connection, Engine
@@ -89,14 +91,32 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that one process at a time has; it is committed when the block ends well."""
-        with self._telling(), self._engine.begin() as connection:
+        with self.turn() as transaction, transaction() as connection:
+            yield connection
+
+    @contextmanager
+    def turn(self) -> Iterator[Callable[[], AbstractContextManager[Connection]]]:
+        """No other process writes until the block ends; the transaction is what it gives to open.
+
+        The lock is of a kind that PostgreSQL keeps without a transaction. SQLite, which has one process's
+        writes at a time, has no such lock: there the transaction is open all the while.
+        """
+        with self._telling(), self._engine.connect() as connection:
             if self._is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_BUSY_S}s'")
-                turn = sa.func.pg_advisory_xact_lock(sa.func.hashtextextended(self._schema, 0))
-                connection.execute(sa.select(turn))
-            yield connection
+                yield partial(nullcontext, connection)
+                connection.commit()
+                return
+            key = sa.func.hashtextextended(self._schema, 0)
+            try:
+                connection.execute(sa.select(sa.func.pg_advisory_lock(key)))
+                connection.commit()
+                yield partial(_transaction, connection)
+                connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
+                connection.commit()
+            except BaseException:
+                connection.invalidate()  # the lock ends with the connection
+                raise
 
     def give_way(self, error: StoreError) -> bool:
         """Whether the catalog can go on elsewhere after an error: always with SQLite, which is quick to fill.
@@ -221,9 +241,16 @@ def _postgresql(url: URL, schema: str) -> Engine:
     def _enter_schema(connection: object, _: object) -> None:
         connection.autocommit = True  # type: ignore[attr-defined]
         connection.execute(f'SET search_path TO "{schema}"')  # type: ignore[attr-defined]
+        connection.execute(f"SET lock_timeout TO '{_BUSY_S}s'")  # type: ignore[attr-defined]
         connection.autocommit = False  # type: ignore[attr-defined]
 
     return engine
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[Connection]:
+    with connection.begin():
+        yield connection
 
 
 def _version(connection: Connection) -> str | None:
