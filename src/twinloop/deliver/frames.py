@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _OWN = {"mjpeg": "jpeg", "png": "png"}
 #: JPEG's Huffman tables come near its start; AVI's MJPEG leaves them out, and decoders of files refuse it.
 _HUFFMAN, _HEAD_BYTES = b"\xff\xc4", 4096
+#: A sixth of the default's time for a tenth more bytes.
+_PNG = {"compression_level": "1", "pred": "up"}
 
 
 class Images(StrEnum):
@@ -128,6 +130,8 @@ class StillEncoder:
         context.pix_fmt = "yuvj444p" if self._form == "jpeg" else "gray16be" if deep else "rgb24"
         if self._form == "jpeg":
             context.options = {"qmin": str(self._scale), "qmax": str(self._scale)}
+        else:
+            context.options = _PNG
         return context
 
     def _converted(self, frame: av.VideoFrame, pix_fmt: str) -> av.VideoFrame:

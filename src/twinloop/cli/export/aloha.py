@@ -14,7 +14,7 @@ def register(group: typer.Typer) -> None:
     group.command("aloha")(aloha)
 
 
-@row_command(next_step='h5py.File("{out}/episode_0.hdf5") is the first episode')
+@row_command
 def aloha(
     rows: dict[str, Any],
     images: ImagesOption = "own",
@@ -26,4 +26,4 @@ def aloha(
     from twinloop.deliver.hdf5.aloha import AlohaOptions, export_aloha
 
     options = AlohaOptions(**rows, images=Images.of(images), jpeg_scale=jpeg_scale, float32=float32)
-    return export_aloha, options
+    return Chosen(export_aloha, options, 'h5py.File("{out}/episode_0.hdf5") is the first episode')

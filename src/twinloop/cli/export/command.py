@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -16,11 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from twinloop.deliver.account import Account
+    from twinloop.deliver.options import RowOptions
     from twinloop.deliver.rows import RowClock
     from twinloop.deliver.source import ExportSource
 
-#: An export function and its options: what a format's command makes of the options of the command line.
-Chosen = tuple[Callable[..., Any], Any]
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a format's command makes of its options: the function to call with `options`, and the next
+    sensible command, in which ``{out}`` is where it was written."""
+
+    export: Callable[..., Account]
+    options: RowOptions
+    next_step: str
+
 
 ImagesOption = Annotated[
     str,
@@ -74,30 +85,23 @@ def _after(
     """Options that come last; only their signature is used."""
 
 
-def row_command(next_step: str) -> Callable[[Callable[..., Chosen]], Callable[..., None]]:
-    """Make a command of a function that takes `rows` (the values of `RowOptions`) and options of its own, and
-    returns the export to call with its options.
+def row_command(choose: Callable[..., Chosen]) -> Callable[..., None]:
+    """Make a command of a function that takes `rows` (the values of `RowOptions`) and options of its own."""
 
-    `next_step` names the next sensible command; ``{out}`` is where it was written.
-    """
+    @wraps(choose)
+    def command(**given: Any) -> None:
+        own = {name: given.pop(name) for name in own_names}
+        _run(choose, own, **given)
 
-    def made(choose: Callable[..., Chosen]) -> Callable[..., None]:
-        @wraps(choose)
-        def command(**given: Any) -> None:
-            own = {name: given[name] for name in own_names}
-            _run(choose, own, next_step, **{name: given[name] for name in given if name not in own_names})
-
-        hints = get_type_hints(choose, include_extras=True)
-        own_names = [name for name in inspect.signature(choose).parameters if name != "rows"]
-        mine = [p.replace(annotation=hints[p.name]) for p in _parameters(choose) if p.name != "rows"]
-        parameters = [*_resolved(_before), *mine, *_resolved(_after)]
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        del command.__wrapped__  # type: ignore[attr-defined]
-        return command
-
-    return made
+    hints = get_type_hints(choose, include_extras=True)
+    own_parameters = [p.replace(annotation=hints[p.name]) for p in _parameters(choose) if p.name != "rows"]
+    own_names = [parameter.name for parameter in own_parameters]
+    parameters = [*_resolved(_before), *own_parameters, *_resolved(_after)]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    del command.__wrapped__  # type: ignore[attr-defined]
+    return command
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -112,7 +116,6 @@ def _resolved(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _run(
     choose: Callable[..., Chosen],
     own: dict[str, Any],
-    next_step: str,
     *,
     ids: list[str] | None,
     out: Path | None,
@@ -149,9 +152,10 @@ def _run(
         "task": task,
         "include_excluded": include_excluded,
     }
-    export, options = choose(rows=rows, **own)
+    chosen = choose(rows=rows, **own)
+    target = None if dry_run else out
     with _Bar() as progress:
-        account = export(sources, None if dry_run else out, options, force=force, progress=progress)
+        account = chosen.export(sources, target, chosen.options, force=force, progress=progress)
     if as_json:
         print_json(account.to_json())
     elif dry_run:
@@ -159,7 +163,7 @@ def _run(
     else:
         assert out is not None
         _summarise(account, out)
-    step = "the same without --dry-run" if dry_run else next_step.format(out=out)
+    step = "the same without --dry-run" if dry_run else chosen.next_step.format(out=out)
     say_next(step, as_json=as_json)
 
 
@@ -212,8 +216,8 @@ def _summarise(account: Account, out: Path) -> None:
     )
     for name, camera in account.cameras.items():
         typer.echo(f"  {name}: {camera.summary()}")
-    for left in account.left_out:
-        typer.echo(f"  left out: episode {left.episode} of session {left.session}: {left.why}")
+    for why, count in Counter(left.why for left in account.left_out).items():
+        typer.echo(f"  left out: {count} episode{'s' * (count > 1)}: {why}")
     for warning in account.warnings:
         typer.echo(f"  warning: {warning}")
     beside = out / "twinloop" if out.is_dir() else out.with_name(f"{out.name}.twinloop")

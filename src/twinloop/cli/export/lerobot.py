@@ -14,7 +14,7 @@ def register(group: typer.Typer) -> None:
     group.command("lerobot")(lerobot)
 
 
-@row_command(next_step='LeRobotDataset("local", root="{out}") opens it')
+@row_command
 def lerobot(
     rows: dict[str, Any],
     version: Annotated[
@@ -57,4 +57,7 @@ def lerobot(
         gop=gop,
         crf=crf,
     )
-    return export_lerobot, options
+    opens = 'LeRobotDataset("local", root="{out}") opens it'
+    if version == "v2.1":
+        opens += " in lerobot up to 0.3; later ones convert it"
+    return Chosen(export_lerobot, options, opens)

@@ -15,11 +15,11 @@ def plugin_command(name: str) -> Any:
 
     exporter = EXPORTS.get(name)
 
-    @row_command(next_step="read {out}")
+    @row_command
     def command(rows: dict[str, Any]) -> Chosen:
         from twinloop.deliver.options import RowOptions
 
-        return exporter.export, RowOptions(**rows)
+        return Chosen(exporter.export, RowOptions(**rows), "read {out}")
 
     app = typer.Typer(add_completion=False)
     app.command(name, help=f"Write {exporter.title}.")(command)

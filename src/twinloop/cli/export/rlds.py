@@ -14,7 +14,7 @@ def register(group: typer.Typer) -> None:
     group.command("rlds")(rlds)
 
 
-@row_command(next_step='tfds.builder_from_directory("{out}") opens it')
+@row_command
 def rlds(
     rows: dict[str, Any],
     name: Annotated[str, typer.Option("--name", help="Of the dataset, in snake case.")] = "twinloop",
@@ -40,4 +40,4 @@ def rlds(
         float64=float64,
         times=not no_times,
     )
-    return export_rlds, options
+    return Chosen(export_rlds, options, 'tfds.builder_from_directory("{out}") opens it')

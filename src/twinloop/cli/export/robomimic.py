@@ -14,7 +14,7 @@ def register(group: typer.Typer) -> None:
     group.command("robomimic")(robomimic)
 
 
-@row_command(next_step='h5py.File("{out}")["data/demo_0"] is the first episode')
+@row_command
 def robomimic(
     rows: dict[str, Any],
     valid: Annotated[
@@ -29,4 +29,4 @@ def robomimic(
     from twinloop.deliver.hdf5.robomimic import RobomimicOptions, export_robomimic
 
     options = RobomimicOptions(**rows, next_obs=next_obs, valid_share=valid, float32=float32)
-    return export_robomimic, options
+    return Chosen(export_robomimic, options, 'h5py.File("{out}")["data/demo_0"] is the first episode')

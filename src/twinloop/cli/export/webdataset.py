@@ -21,7 +21,7 @@ def register(group: typer.Typer) -> None:
     group.command("webdataset")(webdataset)
 
 
-@row_command(next_step='webdataset.WebDataset("{out}/shard-000000.tar") reads the first shard')
+@row_command
 def webdataset(
     rows: dict[str, Any],
     shard_size: ShardOption = 500.0,
@@ -36,4 +36,6 @@ def webdataset(
     options = WebDatasetOptions(
         **rows, shard_mb=shard_size, images=Images.of(images), jpeg_scale=jpeg_scale, float32=float32
     )
-    return export_webdataset, options
+    return Chosen(
+        export_webdataset, options, 'webdataset.WebDataset("{out}/shard-000000.tar") reads the first shard'
+    )

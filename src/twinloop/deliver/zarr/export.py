@@ -50,7 +50,7 @@ class ZarrOptions(RowOptions):
 
     version: int = 2
     float32: bool = False
-    level: int = 5
+    level: int = 1
 
     def __post_init__(self) -> None:
         RowOptions.__post_init__(self)
