@@ -51,7 +51,7 @@ def whole_folder(out: Path, force: bool = False) -> Iterator[Path]:
 def whole_file(out: Path, force: bool = False) -> Iterator[tuple[Path, Path]]:
     """A new file and the folder for what its format has no place for, ``<out>.twinloop``: as `whole_folder`.
 
-    The folder comes to its place first: where the file is, its folder is.
+    The folder comes to its place first: where the file is, its folder is. An empty one goes again.
 
     Raises:
         UsageError, TwinloopError: as `whole_folder`.
@@ -70,6 +70,8 @@ def whole_file(out: Path, force: bool = False) -> Iterator[tuple[Path, Path]]:
         moved = out.with_name(f".{out.name}.partial-{os.getpid()}")
         written.rename(moved)
     moved.rename(out)
+    if not any(beside.iterdir()):
+        beside.rmdir()
 
 
 def _move(partial: Path, out: Path, force: bool) -> None:
