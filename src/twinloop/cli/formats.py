@@ -1,10 +1,18 @@
-"""`twinloop formats`: what can be read, and what each format keeps and loses."""
+"""`twinloop formats`: what can be read and written, and what each format keeps and loses."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Table
+
+    from twinloop.deliver.exporter import Exporter
+    from twinloop.formats.reader import Reader
 
 
 def register(app: typer.Typer) -> None:
@@ -16,8 +24,9 @@ def formats(
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
     json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
 ) -> None:
-    """List the formats that can be read: what each keeps, what it loses, what to install for it."""
+    """List the formats that can be read and written: what each keeps, loses, and needs to be installed."""
     from twinloop.core.errors import UnknownNameError
+    from twinloop.deliver.exporter import EXPORTS
     from twinloop.formats.reader import FORMATS
 
     form = "json" if json else format
@@ -26,34 +35,40 @@ def formats(
     if form == "json":
         from json import dumps
 
-        listed = [
-            {
-                "name": name,
-                "title": reader.title,
-                "keeps": reader.keeps,
-                "loses": reader.loses,
-                "extra": reader.extra,
-            }
-            for name, reader in FORMATS
-        ]
-        typer.echo(dumps({"schema": 1, "formats": listed}, indent=2))
+        listed = {"schema": 1, "formats": _described(FORMATS), "exports": _described(EXPORTS)}
+        typer.echo(dumps(listed, indent=2))
         typer.echo("next: twinloop info PATH", err=True)
         return
     from rich.console import Console
-    from rich.table import Table
 
     from twinloop.formats.summary.text import PIPED_WIDTH
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print("[bold]Read[/bold] by twinloop info, check, ingest\n")
+    console.print(_table(FORMATS), highlight=False)
+    console.print("\n[bold]Written[/bold] by twinloop export NAME\n")
+    console.print(_table(EXPORTS), highlight=False)
+    typer.echo("next: twinloop info PATH")
+
+
+def _described(
+    plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Exporter]],
+) -> list[dict[str, object]]:
+    facts = ("title", "keeps", "loses", "extra")
+    return [{"name": name, **{fact: getattr(plugin, fact) for fact in facts}} for name, plugin in plugins]
+
+
+def _table(plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Exporter]]) -> Table:
+    from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 1, 0), header_style="bold", pad_edge=False)
     table.add_column("name", style="bold", no_wrap=True)
     for title in ("what", "keeps", "loses"):
         table.add_column(title, ratio=1)
     table.add_column("install", no_wrap=True)
-    for name, reader in FORMATS:
-        extra = f'pip install "twinloop\\[{reader.extra}]"' if reader.extra else "built in"
-        table.add_row(name, reader.title, reader.keeps, reader.loses, extra)
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(table, highlight=False)
-    typer.echo("next: twinloop info PATH")
+    for name, plugin in plugins:
+        extra = f'pip install "twinloop\\[{plugin.extra}]"' if plugin.extra else "built in"
+        table.add_row(name, plugin.title, plugin.keeps, plugin.loses, extra)
+    return table
