@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -47,13 +47,11 @@ class Known:
 
     Attributes:
         state: of its files when that was said. deaths: processes that died of this state.
-        open: whether it was taken and nothing was said of it since.
     """
 
     state: str
     said: Said
     deaths: int = 0
-    open: bool = False
 
 
 class WatchLog:
@@ -109,9 +107,7 @@ class WatchLog:
         known = self.known.get(entry.target)
         if known is None or known.state != state:
             known = Known(state, said)
-        self.known[entry.target] = replace(
-            known, said=said, deaths=known.deaths + (said is Said.DIED), open=said is Said.TAKEN
-        )
+        self.known[entry.target] = Known(state, said, known.deaths + (said is Said.DIED))
 
 
 def log_key(source: str) -> str:

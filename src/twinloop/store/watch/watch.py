@@ -1,7 +1,7 @@
 """The watch: whatever arrives, once complete, is taken in by worker processes, each content once.
 
-For each arrival, in this order: noted as arrived; noted as taken and given to a worker, which takes it in as
-`ingest` does; noted as what became of it; let go of by its source. A watch that dies anywhere is followed by
+For each arrival, in this order: noted as arrived; given to a worker, which takes it in as `ingest` does;
+noted as what became of it; let go of by its source. A watch that dies anywhere is followed by
 one that reads the notes and does again what has no outcome: content that the store has by then is found there
 by its hash. A process that dies of a file is no end of the watch: the file is tried once more, alone, and
 then kept in quarantine unread.
@@ -24,6 +24,7 @@ from twinloop.store.watch.jobs import Job, work
 from twinloop.store.watch.log import Said, WatchLog
 
 if TYPE_CHECKING:
+    from twinloop.engine.progress import Report
     from twinloop.store.arrivals.folder import Arrival
     from twinloop.store.store import Store
     from twinloop.store.watch.diary import Diary
@@ -98,6 +99,7 @@ class Watch:
         tell: gets the tally after each step. told: gets each outcome, with the arrival's name.
         stop: set to end after the files at hand.
         diary: writes the digests of the days that are over.
+        worker: does a job for the store at a URL, in a process of its own.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Watch:
         tell: Callable[[Tally], None] = lambda _: None,
         told: Callable[[str, Outcome], None] = lambda _, __: None,
         stop: threading.Event | None = None,
+        worker: Callable[[str, Job, Report], Outcome] = work,
     ) -> None:
         self.tally = Tally()
         self._store = store
@@ -123,7 +126,7 @@ class Watch:
         self._working: dict[int, _Task] = {}
         self._number = 0
         self._workers: Workers[Job, Outcome] = Workers(
-            partial(work, store.url), options.workers, lifetime=_LIFETIME, patience_s=_PATIENCE_S
+            partial(worker, store.url), options.workers, lifetime=_LIFETIME, patience_s=_PATIENCE_S
         )
 
     def run(self) -> Tally:
@@ -196,7 +199,8 @@ class Watch:
         self._queue[task.key] = task
 
     def _hand_out(self) -> None:
-        """Give free workers what is due; suspects last, and each alone."""
+        """Give free workers what is due, once all notes are written; suspects last, and each alone."""
+        self._write_notes()
         now = time.monotonic()
         due = [task for task in self._queue.values() if task.not_before_s <= now]
         due.sort(key=lambda task: task.is_suspect)
@@ -211,8 +215,6 @@ class Watch:
                 break
         for task in given:
             task.log.say(Said.TAKEN, task.arrival.name, task.arrival.state)
-        self._write_notes()
-        for task in given:
             del self._queue[task.key]
             self._number += 1
             self._working[self._number] = task
