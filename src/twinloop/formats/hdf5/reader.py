@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import UnreadableError
+from twinloop.core.errors import MissingExtraError, UnreadableError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,21 +46,32 @@ class Hdf5Reader:
             UnreadableError: it does not open, or is of no known layout and has no mapping file.
             MappingError: the mapping file does not parse or does not fit.
         """
-        from twinloop.formats.hdf5.recording import Hdf5Recording
-        from twinloop.formats.hdf5.tree import H5_ERRORS, Tree, open_file
-        from twinloop.formats.notes import Notes
+        try:
+            import h5py  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("h5py", "hdf5", "HDF5") from None
 
-        notes = Notes()
+        from twinloop.formats.hdf5.apart import apart
+
         file = path / _TRAJECTORY if path.is_dir() else path
-        with open_file(file) as opened:
-            try:
-                tree = Tree(opened, file, notes)
-                plan = _plan(tree, notes)
-                if not plan.episodes or not plan.streams:
-                    raise UnreadableError("the file has no episode with data in it", where=str(file))
-                return Hdf5Recording(path, file, plan, tree.arrays, opened, notes)
-            except H5_ERRORS as error:
-                raise UnreadableError(f"the HDF5 file is damaged: {error}", where=str(file)) from error
+        return apart(lambda: _open(path, file), file)
+
+
+def _open(path: Path, file: Path) -> Recording:
+    from twinloop.formats.hdf5.recording import Hdf5Recording
+    from twinloop.formats.hdf5.tree import H5_ERRORS, Tree, open_file
+    from twinloop.formats.notes import Notes
+
+    notes = Notes()
+    with open_file(file) as opened:
+        try:
+            tree = Tree(opened, file, notes)
+            plan = _plan(tree, notes)
+            if not plan.episodes or not plan.streams:
+                raise UnreadableError("the file has no episode with data in it", where=str(file))
+            return Hdf5Recording(path, file, plan, tree.arrays, opened, notes)
+        except H5_ERRORS as error:
+            raise UnreadableError(f"the HDF5 file is damaged: {error}", where=str(file)) from error
 
 
 def _plan(tree: Tree, notes: Notes) -> Plan:

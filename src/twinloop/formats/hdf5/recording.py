@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import TIME_COLUMNS
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
 from twinloop.core.stream import Batch, Stream
+from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file
 from twinloop.formats.steps.grid import StepGrid
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from twinloop.formats.notes import Notes
 
 #: Bytes and rows read at a time.
-_BATCH_BYTES, _BATCH_ROWS = 8 << 20, 16_384
+_BATCH_BYTES, _BATCH_ROWS, _HEAP_ROWS = 8 << 20, 16_384, 256
 
 
 class Hdf5Recording(Recording):
@@ -44,6 +46,7 @@ class Hdf5Recording(Recording):
         self._plan = plan
         self._note = notes
         self._like: dict[str, Array] = {}
+        self._sound: set[str] = set()
         lengths = [
             max([episode.steps or 0, *(self._rows(s, k) for s in plan.streams)])
             for k, episode in enumerate(plan.episodes)
@@ -74,12 +77,39 @@ class Hdf5Recording(Recording):
         if not names:
             return
         try:
+            self._try_heaps(names)
             with open_file(self._file) as file:
                 for episode in range(len(self._plan.episodes)):
                     for name in names:
                         yield from self._episode(file, self._planned[name], episode, start_ns, end_ns, payload)
         except UnreadableError as error:  # it was there when the recording was opened
             self._note.add(Problem.CORRUPT, error.what, Where(file=str(self._file)), None)
+
+    def _try_heaps(self, names: list[str]) -> None:
+        """Read the values of any length once apart: it is over them that damage crashes the library.
+
+        Raises:
+            UnreadableError: it did.
+        """
+        paths = [
+            array.path
+            for name in names
+            for source in self._planned[name].decoder.sources
+            for episode in range(len(self._plan.episodes))
+            if (array := self._array(source, episode)) is not None and array.dtype.kind == "O"
+        ]
+        if set(paths) <= self._sound:
+            return
+
+        def read_all() -> None:
+            with open_file(self._file) as file:
+                for path in paths:
+                    for at in range(0, self._arrays[path].rows, _HEAP_ROWS):
+                        with suppress(*H5_ERRORS):  # noted where it is read
+                            file[path][at : at + _HEAP_ROWS]
+
+        apart(read_all, self._file)
+        self._sound.update(paths)
 
     def _array(self, source: str, episode: int) -> Array | None:
         """A dataset of an episode; None where it is not there, or of another shape or type than elsewhere."""
@@ -91,7 +121,8 @@ class Hdf5Recording(Recording):
             return array
         self._note.add(
             Problem.SCHEMA,
-            f"{array.path} is {array.dtype}{list(array.shape[1:])}, {like.path} {like.dtype}{list(like.shape[1:])}",
+            f"rows of {array.path} are {array.dtype}{list(array.shape[1:])}, of {like.path} "
+            f"{like.dtype}{list(like.shape[1:])}",
             Where(file=str(self._file), stream=array.path),
             array.rows,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twinloop.core.errors import MissingExtraError, UnreadableError, Where
+from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.recording import Problem
 
 if TYPE_CHECKING:
@@ -69,12 +69,10 @@ def open_file(path: Path) -> Iterator[h5py.File]:
     """The file, open for reading.
 
     Raises:
-        MissingExtraError: h5py is not installed. UnreadableError: it does not open.
+        UnreadableError: it does not open.
     """
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtraError("h5py", "hdf5", "HDF5") from None
+    import h5py
+
     try:
         file = h5py.File(path, "r", locking=False, rdcc_nbytes=_CACHE)
     except H5_ERRORS as error:
