@@ -32,3 +32,12 @@ def constant(word: str, count: int) -> pa.Array:
 def numbers(values: ArrayLike, type: pa.DataType) -> pa.Array:
     """Numbers (N,) as an Arrow column of a type that the layouts name."""
     return pa.array(np.asarray(values), type)
+
+
+def vectors_or_null(values: ArrayLike) -> pa.Array:
+    """As `vectors`, where a row with a NaN in it is none."""
+    rows = np.ascontiguousarray(values, np.float64)
+    missing = np.isnan(rows).any(axis=1)
+    if not missing.any():
+        return vectors(rows)
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1], mask=pa.array(missing))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from twinloop.core.recording import Attachment, EpisodeSpan
     from twinloop.core.stream import Stream
     from twinloop.formats.notes import Notes
+
+
+_BATCH_ROWS = 16_384
 
 
 class Source(Protocol):
@@ -37,8 +41,13 @@ class TableInMemory:
         self._rows = pa.RecordBatch.from_pydict(dict(columns))
 
     def batches(self, payload: bool) -> Iterator[tuple[pa.RecordBatch, Payload | None]]:  # noqa: ARG002
-        if self._rows.num_rows:
-            yield self._rows, None
+        for first in range(0, self._rows.num_rows, _BATCH_ROWS):
+            yield self._rows.slice(first, _BATCH_ROWS), None
+
+    def renamed(self, name: str) -> TableInMemory:
+        """The same rows as a stream of another name."""
+        self.stream = replace(self.stream, name=name)
+        return self
 
 
 class GatheredRecording(Recording):
