@@ -100,5 +100,5 @@ WEBDATASET = BuiltIn(
     "steps or episodes as samples, numbers in 64 bits, own JPEGs, true times, instructions",
     "samples between rows, units, calibration: beside, in twinloop/",
     "webdataset.export:export_webdataset",
-    "webdataset.export:WebDatasetOptions",
+    "webdataset.options:WebDatasetOptions",
 )

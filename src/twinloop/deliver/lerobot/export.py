@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from twinloop.core.errors import UnknownNameError
 from twinloop.core.session import Outcome
 from twinloop.deliver.job import Job, homeless
-from twinloop.deliver.lerobot.camera import REMUX_CODECS, Run
 from twinloop.deliver.lerobot.dataset import lerobot_specs
 from twinloop.deliver.lerobot.dataset_v3 import Sizes, WriterV3
 from twinloop.deliver.lerobot.dataset_v21 import WriterV21
-from twinloop.deliver.lerobot.encode import Encoder, encode_rows, encoder_beside, encoder_for
-from twinloop.deliver.lerobot.image_stats import keyframe_stats, stored_stats
+from twinloop.deliver.lerobot.episode_videos import ENCODING, EpisodeVideos
 from twinloop.deliver.lerobot.plan import VideoPlan, VideoPlanner
-from twinloop.deliver.lerobot.stats import FeatureStats, PixelStats, images_to_sample
-from twinloop.deliver.lerobot.video_account import VideoAccount
 from twinloop.deliver.sidecar import FOLDER, Sidecar
 from twinloop.deliver.workspace import whole_folder
-from twinloop.formats.video.probe import packet_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from twinloop.deliver.account import Account
     from twinloop.deliver.job import Progress
-    from twinloop.deliver.lerobot.camera import CameraPlan
     from twinloop.deliver.lerobot.dataset import DatasetWriter
     from twinloop.deliver.lerobot.options import ExportOptions
-    from twinloop.deliver.lerobot.video_files import VideoPlace
     from twinloop.deliver.source import ExportSource
 
 VERSIONS = (WriterV3.version, WriterV21.version)
-
-#: Files of this name hold an episode's images between being encoded and going into the dataset's files.
-ENCODING = "encoding-"
 
 
 def export_lerobot(
@@ -91,19 +76,15 @@ class _Export:
         )
         self._specs = self._job.specs = lerobot_specs(self._job.specs)
         self._plans, self._fps = self._job.plans, self._job.fps
-        self._cameras = {name: VideoAccount() for name, spec in self._specs.items() if spec.is_camera}
         self._account = self._job.account
-        self._account.cameras.update(self._cameras)
+        self._videos = EpisodeVideos(self._job, options)
         self._account.lost += _lost(self._job)
-        self._encoders = {camera: self._encoder(camera) for camera in self._cameras}
 
     def dry_run(self) -> Account:
         """The account of what would be done."""
         self._account.dry_run = True
         for index, plan in enumerate(self._plans):
-            for name, camera in plan.cameras.items():
-                gop = camera.gop if camera.remuxed else self._encoders[name].gop
-                self._cameras[name].add(camera, self._codec(plan, name), 0, gop)
+            self._videos.pretend(plan)
             self._job.enter(index, plan, self._job.aligned(plan), {})
         return self._job.conclude(None)
 
@@ -114,7 +95,7 @@ class _Export:
         try:
             for plan in self._plans:
                 self._write_episode(plan, root, writer, sidecar)
-            writer.close({name: self._sole_encoder(name) for name in self._encoders})
+            writer.close({name: self._videos.sole_encoder(name) for name in self._videos.encoders})
             for piece in root.glob(f"{ENCODING}*"):
                 piece.unlink()
         except BaseException:
@@ -137,92 +118,20 @@ class _Export:
 
     def _write_episode(self, plan: VideoPlan, root: Path, writer: DatasetWriter, sidecar: Sidecar) -> None:
         aligned = self._job.aligned(plan)
-        videos: dict[str, VideoPlace] = {}
-        image_stats: dict[str, FeatureStats] = {}
-        broken: dict[str, NDArray[np.bool_]] = {}
-        for name, camera in plan.cameras.items():
-            before = self._job.done
-            files = writer.videos[name]
-            if camera.remuxed:
-                runs = [*self._head(plan, name, camera, root), *camera.runs]
-                videos[name] = files.append(runs, camera.lead)
-                image_stats[name] = self._copied_stats(plan, name, camera, runs)
-                gop = camera.gop
-            else:
-                encoder = self._encoders[name]
-                run, broken[name], image_stats[name] = self._encode(plan, name, camera.images, encoder, root)
-                videos[name] = files.append([run])
-                gop = 2 if self._specs[name].depth else encoder.gop
-            self._cameras[name].add(
-                camera, self._codec(plan, name), int(broken.get(name, np.zeros(1)).sum()), gop
-            )
-            self._job.advance(len(plan) - (self._job.done - before))
+        videos = self._videos.write(plan, writer.videos, root)
         first_index = writer.total_rows
         index_of = writer.add_episode(
             {name: values.values for name, values in aligned.items()},
-            videos,
-            image_stats,
+            videos.places,
+            videos.stats,
             plan.task,
             len(plan),
             succeeded=plan.episode.outcome is Outcome.SUCCESS and plan.part == plan.parts - 1,
             attributes=plan.episode.attributes,
         )
-        valid = self._job.enter(index_of, plan, aligned, broken)
+        valid = self._job.enter(index_of, plan, aligned, videos.broken)
         source_ns = self._job.source_ns(plan, aligned)
         sidecar.add_episode(index_of, first_index, plan, self._job.on_grid_ns(plan), valid, source_ns)
-
-    def _head(self, plan: VideoPlan, name: str, camera: CameraPlan, root: Path) -> list[Run]:
-        """The rows before the first keyframe, encoded so that they fit before the copied packets."""
-        if not camera.head:
-            return []
-        encoder = encoder_beside(encoder_for("h264", self._options.gop, self._options.crf))
-        return [self._encode(plan, name, camera.images[: camera.head], encoder, root)[0]]
-
-    def _encode(
-        self, plan: VideoPlan, name: str, images: NDArray[np.int64], encoder: Encoder, root: Path
-    ) -> tuple[Run, NDArray[np.bool_], FeatureStats]:
-        """Images encoded into a file that lasts until the next is; which do not decode; statistics."""
-        planner = self._job.planner(plan)
-        depth = self._specs[name].depth
-        pixels = PixelStats(depth)
-        piece = root / f"{ENCODING}{name}.mp4"
-        broken = encode_rows(
-            planner.tables[name],
-            images,
-            piece,
-            self._fps,
-            encoder,
-            planner.packets,
-            depth=depth,
-            seen=pixels.add,
-            wanted=frozenset(images_to_sample(len(images)).tolist()),
-            on_row=self._job.advance,
-        )
-        index = packet_index(piece)
-        return Run(index, 0, len(index)), broken, pixels.stats()
-
-    def _copied_stats(self, plan: VideoPlan, name: str, camera: CameraPlan, runs: list[Run]) -> FeatureStats:
-        planner = self._job.planner(plan)
-        assert isinstance(planner, VideoPlanner)
-        first, last = planner.tables[name].times_ns[camera.images[[0, -1]]].tolist()
-        stored = stored_stats(planner.histograms(name), first, last)
-        return stored or keyframe_stats(runs, self._fps, camera.lead)
-
-    def _encoder(self, camera: str) -> Encoder:
-        """What re-encodes a camera: as asked for, else in the codec of its remuxed episodes."""
-        remuxed = Counter(self._codec(p, camera) for p in self._plans if p.cameras[camera].remuxed)
-        own = next((codec for codec, _ in remuxed.most_common() if codec in REMUX_CODECS), "h264")
-        return encoder_for(self._options.codec or own, self._options.gop, self._options.crf)
-
-    def _codec(self, plan: VideoPlan, camera: str) -> str:
-        runs = plan.cameras[camera].runs
-        if plan.cameras[camera].remuxed:
-            return runs[0].index.codec
-        return "hevc" if self._specs[camera].depth else self._encoders[camera].codec
-
-    def _sole_encoder(self, camera: str) -> Encoder | None:
-        """The encoder that made all images of a camera; None where some were copied."""
-        return None if self._cameras[camera].remuxed else self._encoders[camera]
 
 
 def _lost(job: Job[VideoPlan]) -> list[str]:

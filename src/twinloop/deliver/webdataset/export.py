@@ -6,26 +6,22 @@ float32 with --float32), and ``json``: times, instruction, where it comes from.
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.core.errors import UsageError
-from twinloop.deliver.frames import Images, chosen_forms
+from twinloop.deliver.frames import chosen_forms
 from twinloop.deliver.keys import keys_of
-from twinloop.deliver.options import RowOptions
 from twinloop.deliver.row_export import EpisodeRows, RowExport
-from twinloop.deliver.sidecar import FOLDER
+from twinloop.deliver.webdataset.episodes import export_episodes
+from twinloop.deliver.webdataset.options import WebDatasetOptions
+from twinloop.deliver.webdataset.sample import lost, npy, provenance, step, told
 from twinloop.deliver.webdataset.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from twinloop.deliver.account import Account
     from twinloop.deliver.features import FeatureSpec
@@ -36,28 +32,6 @@ if TYPE_CHECKING:
 SUFFIX = {"jpeg": "jpg", "png": "png"}
 
 
-@dataclass(frozen=True, slots=True)
-class WebDatasetOptions(RowOptions):
-    """How rows are made and written.
-
-    Attributes:
-        shard_mb: when a new tar starts. images: own, png or jpeg. float32: numbers in 32 bits.
-        jpeg_scale: quantiser of JPEG encoded here, 1 (best) to 31.
-    """
-
-    shard_mb: float = 500.0
-    images: Images = Images.OWN
-    jpeg_scale: int = 2
-    float32: bool = False
-
-    def __post_init__(self) -> None:
-        RowOptions.__post_init__(self)
-        if not self.shard_mb > 0:
-            raise UsageError(f"tar files of {self.shard_mb:g} MB", expected="--shard-size above 0")
-        if self.images is Images.RAW:
-            raise UsageError("WebDataset keeps images as files", expected="--images own, png or jpeg")
-
-
 def export_webdataset(
     sources: Sequence[ExportSource],
     out: Path | None,
@@ -66,7 +40,9 @@ def export_webdataset(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Account:
-    """Write the steps of `sources` as tar files in the folder `out`; see `Exporter.export`."""
+    """Write the steps, or episodes, of `sources` as tar files in the folder `out`; see `Exporter.export`."""
+    if options.sample == "episode":
+        return export_episodes(sources, out, options, force=force, progress=progress)
     return RowExport(sources, options, _WebDataset(options), progress).run(out, force)
 
 
@@ -84,14 +60,7 @@ class _WebDataset:
         return chosen_forms(self.options.images, stored, specs)
 
     def lost(self, job: Job[EpisodePlan]) -> list[str]:  # noqa: ARG002  (the same of all)
-        lost = [
-            f"units, frames, calibration, names of elements: see {FOLDER}/facts.json",
-            f"operator, site, rig, consent: see {FOLDER}/episodes.parquet",
-            f"times of samples between rows: see {FOLDER}/times/",
-        ]
-        if self.options.float32:
-            lost.append("precision: numbers are stored as 32-bit floats (--float32)")
-        return lost
+        return lost(self.options)
 
     def open(self, path: Path, export: RowExport) -> _Writer:
         return _Writer(path, export, self.options)
@@ -115,11 +84,11 @@ class _Writer:
             f"{key}.{SUFFIX[self._export.forms[name].form]}": episode.cameras[name].files()
             for name, key in keys.cameras.items()
         }
-        told = _Told(episode)
+        same = provenance(episode.index, episode.plan)
         for row in range(len(episode)):
             files = {extension: next(images) for extension, images in cameras.items()}
-            files |= {extension: _npy(values[row].astype(self._dtype)) for extension, values in numbers.items()}
-            files["json"] = told.of(row)
+            files |= {extension: npy(values[row].astype(self._dtype)) for extension, values in numbers.items()}
+            files["json"] = told(same | step(episode, row))
             self._shards.add(f"{episode.index:06d}_{row:06d}", files)
 
     def close(self) -> None:
@@ -127,40 +96,3 @@ class _Writer:
 
     def abandon(self) -> None:
         self._shards.close()
-
-
-class _Told:
-    """What the JSON of each step of an episode says."""
-
-    def __init__(self, episode: EpisodeRows) -> None:
-        plan = episode.plan
-        self._episode = episode
-        self._same = {
-            "episode_index": episode.index,
-            "instruction": plan.task,
-            "outcome": plan.episode.outcome.value,
-            "session": plan.source.session,
-            "episode": plan.episode.id,
-            "recording": plan.episode.recording,
-        }
-        self._last = len(episode) - 1
-
-    def of(self, row: int) -> bytes:
-        episode = self._episode
-        said = {
-            **self._same,
-            "step": row,
-            "is_first": row == 0,
-            "is_last": row == self._last,
-            "time_ns": int(episode.row_ns[row]),
-            "source_ns": {name: int(times[row]) for name, times in episode.source_ns.items()},
-            "valid": bool(episode.numbers_valid[row])
-            and not any(camera.broken[row] for camera in episode.cameras.values()),
-        }
-        return json.dumps(said, ensure_ascii=False).encode()
-
-
-def _npy(values: NDArray[np.floating]) -> bytes:
-    target = io.BytesIO()
-    np.save(target, values)
-    return target.getvalue()

@@ -26,17 +26,22 @@ class Shards:
         self._tar: tarfile.TarFile | None = None
         self.samples: list[int] = []
 
-    def add(self, key: str, files: Mapping[str, bytes]) -> None:
+    def add(self, key: str, files: Mapping[str, bytes | Path]) -> None:
         """Add a sample: its files ``<key>.<extension>``, which stay together in one tar."""
-        size = sum(_BLOCK + -(-len(data) // _BLOCK) * _BLOCK for data in files.values())
+        sizes = {
+            extension: len(held) if isinstance(held, bytes) else held.stat().st_size
+            for extension, held in files.items()
+        }
+        size = sum(_BLOCK + -(-size // _BLOCK) * _BLOCK for size in sizes.values())
         tar = self._tar
         if tar is None or (tar.offset + size > self._most_bytes and self.samples[-1]):
             tar = self._next()
-        for extension, data in files.items():
+        for extension, held in files.items():
             entry = tarfile.TarInfo(f"{key}.{extension}")
-            entry.size = len(data)
+            entry.size = sizes[extension]
             entry.mode = 0o644
-            tar.addfile(entry, io.BytesIO(data))
+            with io.BytesIO(held) if isinstance(held, bytes) else held.open("rb") as data:
+                tar.addfile(entry, data)
         self.samples[-1] += 1
 
     def close(self) -> None:
