@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _HEAD_BYTES = 1 << 20
 _LENGTH = re.compile(rb"^content-length:\s*(\d+)", re.IGNORECASE | re.MULTILINE)
-_BUSY_BODY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
-_BUSY = (
-    b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(_BUSY_BODY), _BUSY_BODY)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +36,14 @@ class Fault:
     """What happens to one request.
 
     Attributes:
-        busy: it is answered 503 and goes no further.
+        busy, refused: it is answered 503 or 403 and goes no further.
         lose_request_at: the connection drops after so many bytes of the body; the server never acts on it.
         lose_answer_at: the server acts, and the connection drops after so many bytes of the answer.
         delay_s: the answer comes so much later.
     """
 
     busy: bool = False
+    refused: bool = False
     lose_request_at: int | None = None
     lose_answer_at: int | None = None
     delay_s: float = 0.0
@@ -106,9 +102,9 @@ class FaultyProxy:
             method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
             request = Request(method, target, head)
             fault = self._meet(request)
-            if fault.busy:
+            if fault.busy or fault.refused:
                 _drain(client, head, body)
-                client.sendall(_BUSY)
+                client.sendall(_answer("503 Slow Down" if fault.busy else "403 Forbidden"))
                 return
             self._forward(client, head, body, fault)
 
@@ -164,6 +160,11 @@ def _drain(client: socket.socket, head: bytes, body: bytes) -> None:
     rest = _body_length(head) - len(body)
     while rest > 0 and (chunk := client.recv(min(_CHUNK, rest))):
         rest -= len(chunk)
+
+
+def _answer(status: str) -> bytes:
+    body = f"<Error><Code>{status[4:].replace(' ', '')}</Code></Error>"
+    return f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
 def _closing(message: bytes) -> bytes:
