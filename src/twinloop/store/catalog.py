@@ -202,7 +202,7 @@ class Catalog:
         self._read_journal(known, news)
         self._read_registry(known, news)
         changed = self._changed_sessions(known)
-        news.gone |= changed & known.sessions.keys()
+        news.gone |= changed  # those that are not known too: rows of theirs may have stayed behind
         self._read_sessions(changed, news)
         for session in self._spoken_of(news.entries) - changed - news.gone:
             if manifest := self._latest(session):
