@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from twinloop.testing.synthetic import SessionSpec, record_session
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,6 +33,16 @@ def test_getting_started_from_top_to_bottom(tmp_path):
     assert len(lines) > 15
     for line in lines:
         run(line, tmp_path)
+
+
+def test_unattended_from_top_to_bottom(tmp_path):
+    (tmp_path / "demo" / "recordings").mkdir(parents=True)
+    for number in (1, 2):
+        spec = SessionSpec(seed=number, duration_s=3.0, cameras=())
+        record_session(tmp_path / "demo" / "recordings" / f"session-{number}.mcap", spec)
+    for line in commands(ROOT / "docs" / "unattended.md"):
+        run(line, tmp_path)
+    assert list((tmp_path / "spool").glob("*.mcap")) == []
 
 
 def test_readme_shows_commands_that_are_there(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from drops import tiny
 
-from twinloop.core.errors import UsageError
+from twinloop.core.errors import StoreError, UsageError
 from twinloop.store.arrivals.folder import DropFolder
 from twinloop.store.blobs import hash_file
 from twinloop.store.inbox.parcel import PARCELS, parcel_keys
@@ -131,8 +131,6 @@ def test_a_store_that_cannot_be_written_is_waited_for(drop, store, monkeypatch):
 
     def refuse(key: str, data: bytes) -> None:
         if next(failures, False):
-            from twinloop.core.errors import StoreError
-
             raise StoreError("no space left")
         append(key, data)
 
@@ -149,3 +147,10 @@ def test_a_source_that_is_not_there_is_a_wrong_use(store):
 def test_the_store_inside_the_folder_is_passed_over(tmp_path):
     Store.create(tmp_path / "drop" / "store")
     assert DropFolder(tmp_path / "drop", 0.0, 1e9).look(lambda _, __: False).ready == ()
+
+
+def test_a_source_is_watched_once(drop, store):
+    with ExitStack() as stack:
+        open_source(str(drop), store, 0.0, 1e9, stack)
+        with pytest.raises(StoreError, match="another process"):
+            watch(store, drop)

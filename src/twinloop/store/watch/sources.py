@@ -14,10 +14,12 @@ from twinloop.core.errors import UsageError
 from twinloop.store.arrivals.folder import Arrival, Done, DropFolder, Look
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.inbox.parcel import PARCELS, parcel_keys
+from twinloop.store.locations import is_url, locate
 from twinloop.store.sources import IngestOptions
 from twinloop.store.staging import workspace
 from twinloop.store.watch.jobs import Job
 from twinloop.store.watch.log import source_id
+from twinloop.store.watch.sole import sole_watch
 
 if TYPE_CHECKING:
     from twinloop.store.objects import Objects
@@ -49,17 +51,21 @@ def open_source(place: str, store: Store, settle_s: float, grace_s: float, stack
 
     Raises:
         UsageError: there is no such folder.
+        StoreError: another process of this machine watches it.
     """
     if place == INBOX and not Path(place).is_dir():
+        stack.enter_context(sole_watch(store.work, INBOX))
         return InboxSource(store)
-    if "://" in place:
-        from twinloop.store.locations import locate
-
-        mirror = stack.enter_context(workspace(store.work, f"mirror-{source_id(place)}"))
-        return BucketSource(place, locate(place).objects, DropFolder(mirror, settle_s, grace_s))
-    if not Path(place).is_dir():
+    if is_url(place):
+        location = locate(place)
+        stack.enter_context(sole_watch(store.work, location.url))
+        mirror = stack.enter_context(workspace(store.work, f"mirror-{source_id(location.url)}"))
+        return BucketSource(location.url, location.objects, DropFolder(mirror, settle_s, grace_s))
+    folder = Path(place).absolute()
+    if not folder.is_dir():
         raise UsageError("there is no such folder", where=place, expected=f"a folder, a URL, or {INBOX}")
-    return FolderSource(DropFolder(Path(place), settle_s, grace_s))
+    stack.enter_context(sole_watch(store.work, str(folder)))
+    return FolderSource(DropFolder(folder, settle_s, grace_s))
 
 
 class FolderSource:
