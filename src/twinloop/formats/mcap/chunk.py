@@ -15,6 +15,7 @@ import numpy as np
 
 from twinloop.formats.mcap.records import (
     INDEX_FIELDS,
+    LATER_FIELDS_BYTES,
     MESSAGE_FIELDS_BYTES,
     MESSAGE_HEADER,
     PREFIX,
@@ -101,7 +102,7 @@ def _checked_header(chunk: ChunkIndex, head: bytes | memoryview) -> ChunkHeader:
     said = (Opcode.CHUNK, chunk.length - PREFIX.size, chunk.compression, chunk.stored, chunk.uncompressed_size)
     if (opcode, length, header.compression, header.stored, header.uncompressed_size) != said:
         raise Unexpected("its header is not what the index says", damaged=False)
-    if header.size + header.stored != length:
+    if not header.fits(length):
         raise Unexpected("its header contradicts itself", damaged=True)
     return header
 
@@ -176,7 +177,12 @@ def index_entries(records: bytes) -> IndexEntries:
         opcode, length = PREFIX.unpack_from(records, at)
         channel, size = INDEX_FIELDS.unpack_from(records, at + PREFIX.size)
         after = at + PREFIX.size + length
-        if opcode != Opcode.MESSAGE_INDEX or size + 6 != length or size % 16 or after > len(records):
+        if (
+            opcode != Opcode.MESSAGE_INDEX
+            or not 0 <= length - size - 6 <= LATER_FIELDS_BYTES
+            or size % 16
+            or after > len(records)
+        ):
             raise BadRecord("no message index where one should be")
         tables.append(np.frombuffer(records, "<i8", size // 8, at + PREFIX.size + 6))
         channels.append(channel)
@@ -276,7 +282,7 @@ def _own_header(source: Source, chunk: ChunkIndex) -> ChunkHeader:
     try:
         opcode, length = PREFIX.unpack_from(head)
         header = ChunkHeader.parse(head[PREFIX.size :])
-        if opcode == Opcode.CHUNK and header.size + header.stored == length:
+        if opcode == Opcode.CHUNK and header.fits(length):
             return header
     except Exception:
         pass

@@ -12,6 +12,7 @@ from twinloop.core.recording import Problem
 from twinloop.formats.mcap.chunk import chunk_tape
 from twinloop.formats.mcap.contents import Contents, Region
 from twinloop.formats.mcap.records import (
+    LATER_FIELDS_BYTES,
     PREFIX,
     AttachmentIndex,
     BadRecord,
@@ -119,7 +120,7 @@ class _Rebuild:
         if chunk.offset + chunk.length + chunk.index_length != item.offset:
             return
         channel, size = int.from_bytes(item.data[:2], "little"), int.from_bytes(item.data[2:6], "little")
-        if size + 6 != item.length:
+        if not 0 <= item.length - size - 6 <= LATER_FIELDS_BYTES:
             raise BadRecord(f"entries of {size} bytes in {item.length}")
         chunks[-1] = replace(
             chunk,
@@ -178,7 +179,7 @@ def chunk_index(item: Other) -> ChunkIndex:
         BadRecord: the header contradicts itself.
     """
     header = ChunkHeader.parse(item.data[: ChunkHeader.MOST])
-    if header.size + header.stored != item.length:
+    if not header.fits(item.length):
         raise BadRecord(f"{header.stored} bytes of data in a chunk of {item.length}")
     return ChunkIndex(
         start_ns=header.start_ns,

@@ -16,6 +16,8 @@ MAGIC = b"\x89MCAP0\r\n"
 
 #: Opcode and length that stand before the content of every record.
 PREFIX = struct.Struct("<BQ")
+#: What later versions of the format may add to a record, at most; more is taken for damage.
+LATER_FIELDS_BYTES = 256
 #: A footer with its prefix, and the magic after it, end the file.
 FOOTER_BYTES = PREFIX.size + 20
 TAIL_BYTES = FOOTER_BYTES + len(MAGIC)
@@ -187,6 +189,11 @@ class ChunkHeader:
     stored: int
     size: int
 
+    def fits(self, length: int) -> bool:
+        """Whether a Chunk record's content of `length` bytes is this header, its data, and at most a few fields
+        of later versions of the format."""
+        return 0 <= length - self.size - self.stored <= LATER_FIELDS_BYTES
+
     #: Content bytes before the data when no compression is named, and what a name may add.
     LEAST = 40
     MOST = LEAST + 32
@@ -236,7 +243,7 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentIndex:
-    """Where an Attachment record lies."""
+    """Where an Attachment record lies. `names_size`: bytes of name and media type, with their lengths."""
 
     offset: int
     length: int
@@ -245,28 +252,34 @@ class AttachmentIndex:
     data_size: int
     name: str
     media_type: str
+    names_size: int
 
     @classmethod
     def parse(cls, data: Bytes) -> AttachmentIndex:
         f = _Fields(data)
-        return cls(f.u64(), f.u64(), f.time(), f.time(), f.u64(), f.text(), f.text())._checked()
+        places = f.u64(), f.u64(), f.time(), f.time(), f.u64()
+        before = f.at
+        return cls(*places, f.text(), f.text(), f.at - before)._checked()
 
     @classmethod
     def of_attachment(cls, offset: int, length: int, data: Bytes) -> AttachmentIndex:
         """From the start of the Attachment record itself (its content up to its data)."""
         f = _Fields(data)
-        log_ns, create_ns, name, media_type = f.time(), f.time(), f.text(), f.text()
-        return cls(offset, length, log_ns, create_ns, f.u64(), name, media_type)._checked()
+        log_ns, create_ns = f.time(), f.time()
+        before = f.at
+        name, media_type = f.text(), f.text()
+        names_size = f.at - before
+        return cls(offset, length, log_ns, create_ns, f.u64(), name, media_type, names_size)._checked()
 
     def _checked(self) -> AttachmentIndex:
-        if self.data_size > self.length - PREFIX.size - 36:
+        if self.data_size > self.length - PREFIX.size - 28 - self.names_size:
             raise BadRecord(f"an attachment of {self.data_size} bytes in a record of {self.length}")
         return self
 
     @property
     def data_offset(self) -> int:
         """Byte of the file where the attachment's data starts; a CRC of 4 bytes follows the data."""
-        return self.offset + self.length - 4 - self.data_size
+        return self.offset + PREFIX.size + 24 + self.names_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from twinloop.formats.mcap.contents import Contents, Region
 from twinloop.formats.mcap.rebuild import look_inside, rebuild
 from twinloop.formats.mcap.records import (
     FOOTER_BYTES,
+    LATER_FIELDS_BYTES,
     MAGIC,
     PREFIX,
     TAIL_BYTES,
@@ -97,8 +98,8 @@ def _read_summary(source: Source, contents: Contents, footer: Footer, start: int
     end = source.size - TAIL_BYTES
     if footer.summary_start == 0:
         raise _Distrust("the file has no summary")
-    data_end = footer.summary_start - _DATA_END_BYTES
-    if not start <= data_end <= end or source.read(data_end, PREFIX.size) != PREFIX.pack(Opcode.DATA_END, 4):
+    data_end = _data_end(source, footer.summary_start, start, end)
+    if data_end is None:
         raise _Distrust(f"the footer puts the summary at byte {footer.summary_start}, where none starts")
     summary = source.read(footer.summary_start, end - footer.summary_start)
     tail = source.read(end, FOOTER_BYTES - 4)
@@ -111,6 +112,21 @@ def _read_summary(source: Source, contents: Contents, footer: Footer, start: int
     _describe(source, fresh)
     for name in Contents.__slots__:
         setattr(contents, name, getattr(fresh, name))
+
+
+def _data_end(source: Source, summary_start: int, start: int, end: int) -> int | None:
+    """Where the DataEnd record before the summary starts; None where none ends there."""
+    latest = summary_start - _DATA_END_BYTES
+    if not start <= latest <= end:
+        return None
+    earliest = max(start, latest - LATER_FIELDS_BYTES)
+    before = source.read(earliest, latest - earliest + PREFIX.size)
+    for at in range(latest - earliest, -1, -1):
+        if before[at : at + PREFIX.size] == PREFIX.pack(
+            Opcode.DATA_END, summary_start - earliest - at - PREFIX.size
+        ):
+            return earliest + at
+    return None
 
 
 def _parse(summary: bytes, contents: Contents) -> Statistics | None:
@@ -146,9 +162,15 @@ def _place(
     source: Source, contents: Contents, statistics: Statistics | None, start: int, data_end: int
 ) -> None:
     """Hold what the summary places against the data section: no overlap, nothing outside, no gap unsaid."""
-    if not contents.chunks and statistics and statistics.message_count and not statistics.chunk_count:
-        contents.regions = [Region(start, data_end)]
-        return
+    if not contents.chunks:
+        if statistics and statistics.message_count and not statistics.chunk_count:
+            indexed = len(contents.attachments), len(contents.metadata)
+            if indexed != (statistics.attachment_count, statistics.metadata_count):
+                raise _Distrust("the summary has no index of attachments or metadata")
+            contents.regions = [Region(start, data_end)]
+            return
+        if statistics is None or statistics.message_count:
+            raise _Distrust("the summary has no index of messages")
     spans = sorted(
         [(c.offset, c.offset + c.length + c.index_length) for c in contents.chunks]
         + [(a.offset, a.offset + a.length) for a in contents.attachments]
@@ -188,9 +210,10 @@ def _look_through(source: Source, contents: Contents, start: int, end: int) -> N
 def _describe(source: Source, contents: Contents) -> None:
     """Find the schemas and channels that the summary does not repeat: a chunk defines what it first uses."""
     sought: set[int] = set()
+    untold = not contents.channels and not contents.tallies
     for chunk in contents.chunks:
         unknown = (chunk.channels or contents.tallies.keys()) - sought - _described(contents)
-        if unknown:
+        if unknown or (untold and not chunk.channels):
             look_inside(source, contents, chunk, tally=False)
             sought |= chunk.channels
     missing = contents.tallies.keys() - _described(contents)

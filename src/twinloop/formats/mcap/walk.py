@@ -222,7 +222,7 @@ def _is_chunk(cut: Other | None) -> bool:
         header = ChunkHeader.parse(cut.data[: ChunkHeader.MOST])
     except BadRecord:
         return False
-    return header.compression in _COMPRESSIONS and header.size + header.stored == cut.length
+    return header.compression in _COMPRESSIONS and header.fits(cut.length)
 
 
 def _next_record(tape: Tape, at: int, end: int, known: Collection[int]) -> int:
