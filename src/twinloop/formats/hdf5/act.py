@@ -14,16 +14,17 @@ import numpy as np
 
 from twinloop.core.clock import Clock, Epoch
 from twinloop.core.kinds import Kind, StampSource
-from twinloop.formats.hdf5.decode import Joints, PackedPictures, decoder_for
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, TimeColumn, Times
 from twinloop.formats.hdf5.tree import flat_attributes
+from twinloop.formats.steps.decode import Joints, PackedPictures, decoder_for
 from twinloop.formats.steps.grid import likely_rate
 from twinloop.formats.steps.names import distinct, role_of, stream_name
 
 if TYPE_CHECKING:
-    from twinloop.formats.hdf5.plan import Decoder
-    from twinloop.formats.hdf5.tree import Array, Tree
+    from twinloop.formats.hdf5.tree import Tree
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.arrays import Array
+    from twinloop.formats.steps.decode import Decoder
 
 _OBSERVATIONS = ("observations", "observation", "obs")
 _NAMES = {"qpos": "observation.state", "qvel": "observation.velocity", "effort": "observation.effort"}

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds after which a child is taken to hang.
-_PATIENCE_S = 600.0
+#: Seconds, of the processor and of the clock, after which a child is taken to hang.
+_PATIENCE_CPU_S, _PATIENCE_S = 30, 600.0
 _PIECE = 1 << 20
 
 
@@ -35,7 +35,7 @@ def apart(function: Callable[[], T], path: Path) -> T:
     Raises:
         UnreadableError: the child crashed or hung over the file `path`; or what `function` raises.
     """
-    if not hasattr(os, "fork"):
+    if os.name != "posix":
         return function()
     receiver, sender = os.pipe()
     with warnings.catch_warnings():
@@ -63,8 +63,11 @@ def apart(function: Callable[[], T], path: Path) -> T:
 
 
 def _answer(function: Callable[[], object], sender: int) -> None:
-    """The child's part; it never returns."""
+    """The child's part; it never returns. The system ends it when it has used up its processor time."""
+    import resource  # not on every system
+
     faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CPU, (_PATIENCE_CPU_S, _PATIENCE_CPU_S))
     try:
         try:
             answer: tuple[bool, Any] = (True, function())

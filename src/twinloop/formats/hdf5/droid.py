@@ -20,19 +20,20 @@ from twinloop.core.clock import Clock, Epoch
 from twinloop.core.errors import TwinloopError, Where
 from twinloop.core.kinds import Kind, Role, StampSource
 from twinloop.core.recording import Attachment, Problem
-from twinloop.formats.hdf5.decode import Joints, Table, decoder_for
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, TimeColumn, Times
 from twinloop.formats.hdf5.tree import flat_attributes
 from twinloop.formats.steps.columns import picture_columns
+from twinloop.formats.steps.decode import Joints, Table, decoder_for
 from twinloop.formats.steps.names import distinct, role_of, stream_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from twinloop.core.stream import Payload, VideoSegment
-    from twinloop.formats.hdf5.plan import Decoder, ReadRows
-    from twinloop.formats.hdf5.tree import Array, Tree
+    from twinloop.formats.hdf5.tree import Tree
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.arrays import Array
+    from twinloop.formats.steps.decode import Decoder, ReadRows
 
 FILE = "trajectory.h5"
 _TIMES = "observation/timestamp"

@@ -51,17 +51,19 @@ import msgspec
 from twinloop.core.clock import Clock, Epoch
 from twinloop.core.errors import MappingError, UnknownNameError
 from twinloop.core.kinds import PAYLOAD_KINDS, Kind, StampSource
-from twinloop.formats.hdf5.decode import Joints, Mapped, PackedPictures, decoder_for
+from twinloop.formats.hdf5.mapped import Mapped
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, TimeColumn, Times, sample_of
 from twinloop.formats.hdf5.tree import flat_attributes
+from twinloop.formats.steps.decode import Joints, PackedPictures, decoder_for
 from twinloop.formats.steps.names import distinct, role_of, stream_name
 from twinloop.formats.table.fields import plan_streams
 from twinloop.formats.table.sidecar import MappedStream, TableMapping
 
 if TYPE_CHECKING:
-    from twinloop.formats.hdf5.plan import Decoder
-    from twinloop.formats.hdf5.tree import Array, Tree
+    from twinloop.formats.hdf5.tree import Tree
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.arrays import Array
+    from twinloop.formats.steps.decode import Decoder
 
 SUFFIX = ".twinloop.toml"
 _ELEMENT = re.compile(r"^(?P<dataset>.+)\[(?P<element>\d{1,6})\]$")

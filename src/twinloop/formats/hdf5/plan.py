@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from twinloop.core.clock import Clock
-from twinloop.core.kinds import Kind, Role, StampSource
+from twinloop.core.kinds import Role, StampSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pathlib import Path
 
     from twinloop.core.recording import Attachment
-    from twinloop.core.stream import Payload, VideoSegment
-    from twinloop.formats.hdf5.tree import Array, Tree
-    from twinloop.formats.notes import Notes
-
-#: Gives some rows [start, stop) of a dataset of the episode, by its path within.
-ReadRows = Callable[[str], Any]
-
-
-class Decoder(Protocol):
-    """Makes the columns of a stream. `sources`: the datasets it takes, by their paths within the episode."""
-
-    kind: Kind
-    sources: tuple[str, ...]
-
-    def columns(
-        self, read: ReadRows, rows: int, *, payload: bool
-    ) -> tuple[dict[str, pa.Array], Payload | None]:
-        """Columns of `rows` rows, without times, and their bulk bytes."""
+    from twinloop.core.stream import VideoSegment
+    from twinloop.formats.hdf5.tree import Tree
+    from twinloop.formats.steps.arrays import Array
+    from twinloop.formats.steps.decode import Decoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +64,15 @@ class PlannedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole file. `rate_hz` as declared; `timed` marks episodes whose spans are those of true times."""
+    """A whole file. `rate_hz` as declared."""
 
     layout: str
     episodes: tuple[PlannedEpisode, ...]
     streams: tuple[PlannedStream, ...]
     rate_hz: float | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    files: tuple[Any, ...] = ()
+    files: tuple[Path, ...] = ()
     attachments: tuple[Attachment, ...] = ()
-
-
-class Layout(Protocol):
-    """One way to lay out a file. Its module has these two functions."""
-
-    def matches(self, tree: Tree) -> bool:
-        """Whether the file is laid out so."""
-
-    def plan(self, tree: Tree, notes: Notes) -> Plan:
-        """Its episodes and streams."""
 
 
 def path_in(group: str, source: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from twinloop.core.stream import Batch, Stream
 from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file
-from twinloop.formats.steps.grid import StepGrid
+from twinloop.formats.steps.grid import StepGrid, by_chunks
 from twinloop.formats.time_column import floats_to_ns, to_ns
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from twinloop.formats.hdf5.plan import Plan, PlannedStream, TimeColumn
-    from twinloop.formats.hdf5.tree import Array
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.arrays import Array
 
 #: Bytes and rows read at a time.
 _BATCH_BYTES, _BATCH_ROWS, _HEAP_ROWS = 8 << 20, 16_384, 256
@@ -151,10 +152,16 @@ class Hdf5Recording(Recording):
         if stream.times is None:
             inside = self._grid.within(episode, start_ns, end_ns)
             wanted = range(min(inside.start, rows), min(inside.stop, rows))
-        for run in self._runs(stream, episode, wanted):
+        chunk = self._chunk_rows(stream, episode)
+        runs = deque(self._runs(stream, episode, wanted))
+        while runs:
+            run = runs.popleft()
             try:
                 batch = self._batch(file, stream, episode, run, start_ns, end_ns, payload)
             except (*H5_ERRORS, pa.ArrowException) as error:
+                if 0 < chunk < len(run):  # a damaged chunk costs its own rows
+                    runs.extendleft(reversed(list(by_chunks(run, chunk))))
+                    continue
                 source = path_in(self._plan.episodes[episode].group, stream.decoder.sources[0])
                 self._note.add(
                     Problem.CORRUPT,
@@ -171,14 +178,15 @@ class Hdf5Recording(Recording):
         arrays = [array for source in stream.decoder.sources if (array := self._array(source, episode))]
         width = sum(max(1, math.prod(array.shape[1:]) * array.dtype.itemsize) for array in arrays)
         step = max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, width)))
-        chunk = max((array.chunk_rows for array in arrays), default=0)
+        chunk = self._chunk_rows(stream, episode)
         if 1 < chunk <= 4 * step:
             step = max(1, step // chunk) * chunk
-        at = rows.start
-        while at < rows.stop:
-            end = min(rows.stop, (at // step + 1) * step)
-            yield range(at, end)
-            at = end
+        return by_chunks(rows, step)
+
+    def _chunk_rows(self, stream: PlannedStream, episode: int) -> int:
+        """The rows that are unpacked at once, of the dataset that has the most of them in a chunk."""
+        found = (self._array(source, episode) for source in stream.decoder.sources)
+        return max((array.chunk_rows for array in found if array), default=0)
 
     def _batch(
         self,

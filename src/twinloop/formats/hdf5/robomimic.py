@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from twinloop.core.errors import Where
 from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem
-from twinloop.formats.hdf5.decode import Table, decoder_for
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, sample_of
 from twinloop.formats.hdf5.tree import flat_attributes
+from twinloop.formats.steps.decode import Table, decoder_for
 from twinloop.formats.steps.grid import likely_rate
 from twinloop.formats.steps.names import distinct, role_of, stream_name
 

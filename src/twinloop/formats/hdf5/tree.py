@@ -6,7 +6,6 @@ import json
 import math
 from bisect import bisect_left
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.recording import Problem
+from twinloop.formats.steps.arrays import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,33 +35,6 @@ _MOST_CHUNK, _MOST_RATIO = 1 << 30, 1032
 _LONG_TEXT, _MANY = 4096, 64
 _MOST_ATTRIBUTE = 16 << 20
 _CACHE = 32 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """A dataset: `shape`, `dtype`; `chunk_rows` are unpacked at once (0: not chunked); `bytes` as stored."""
-
-    path: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    chunk_rows: int
-    bytes: int
-
-    @property
-    def rows(self) -> int:
-        return self.shape[0] if self.shape else 0
-
-    @property
-    def is_number(self) -> bool:
-        """Whether values are numbers or truth values."""
-        return self.dtype.kind in "biuf"
-
-    @property
-    def is_text(self) -> bool:
-        """Whether values are texts, of fixed or of any length."""
-        import h5py
-
-        return self.dtype.kind == "S" or h5py.check_string_dtype(self.dtype) is not None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from twinloop.core.recording import EpisodeSpan
 from twinloop.core.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,15 @@ def likely_rate(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if _LIKELY_HZ[0] <= value <= _LIKELY_HZ[1] else None
+
+
+def by_chunks(rows: range, size: int) -> Iterator[range]:
+    """Rows in runs that end at multiples of `size`, where chunks end."""
+    at = rows.start
+    while at < rows.stop:
+        end = min(rows.stop, (at // size + 1) * size)
+        yield range(at, end)
+        at = end
 
 
 @dataclass(frozen=True)

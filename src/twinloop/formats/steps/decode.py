@@ -1,9 +1,9 @@
-"""From rows of datasets to the columns of a stream's kind."""
+"""From rows of arrays to the columns of a stream's kind."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,32 @@ from twinloop.formats.steps.columns import (
 )
 
 if TYPE_CHECKING:
-    from twinloop.formats.hdf5.plan import Decoder, ReadRows
-    from twinloop.formats.hdf5.tree import Array
-    from twinloop.formats.table.fields import FieldPlan
+    from collections.abc import Callable
+
+    from twinloop.formats.steps.arrays import Array
 
     Made = tuple[dict[str, pa.Array], Payload | None]
 
+    #: Gives the rows that are being decoded, of one array by its path.
+    ReadRows = Callable[[str], Any]
+
 #: Pictures are at least so many pixels a side.
 _SMALLEST = 8
+
+
+class Decoder(Protocol):
+    """Makes the columns of a stream. `sources`: the arrays it takes, by their paths within the episode."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of stream."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Paths of arrays."""
+
+    def columns(self, read: ReadRows, rows: int, *, payload: bool) -> Made:
+        """Columns of `rows` rows, without times, and their bulk bytes."""
 
 
 def decoder_for(array: Array, source: str) -> Decoder | None:
@@ -203,33 +221,3 @@ class Table:
         return {
             name: pa.array(np.ascontiguousarray(v.reshape(rows, -1)[:, 0])) for name, v in columns.items()
         }, None
-
-
-@dataclass(frozen=True)
-class Mapped:
-    """Columns by a mapping file: `elements` are the plan's columns, element k of a dataset."""
-
-    plan: FieldPlan
-    elements: dict[str, tuple[str, int | None]] = field(default_factory=dict)
-
-    @property
-    def kind(self) -> Kind:
-        return self.plan.kind
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.elements[name][0] for name in self.plan.sources))
-
-    def columns(self, read: ReadRows, rows: int, *, payload: bool) -> Made:  # noqa: ARG002
-        data = {source: read(source) for source in self.sources}
-        flat: dict[str, pa.Array] = {}
-        for name in self.plan.sources:
-            source, element = self.elements[name]
-            values = data[source]
-            if values.dtype.kind in "OS":
-                texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values]
-                flat[name] = pa.array(texts, pa.string())
-            else:
-                column = values.reshape(rows, -1)[:, element or 0]
-                flat[name] = pa.array(np.ascontiguousarray(column))
-        return self.plan.columns(pa.RecordBatch.from_pydict(flat)), None
