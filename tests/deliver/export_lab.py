@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import av
@@ -16,6 +16,7 @@ from twinloop.core.kinds import Kind, Role
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.core.session import Episode, Outcome, SessionFacts
 from twinloop.deliver.source import ExportSource
+from twinloop.formats.mapping.feature import read_feature
 from twinloop.formats.video.probe import packet_index
 from twinloop.testing.memory import MemoryRecording, MemoryStream, changed, memory_stream
 
@@ -136,6 +137,33 @@ class Lab:
             SessionFacts(**facts),
         )
 
+    def session(self, jpeg_only: bool = False) -> ExportSource:
+        """Two episodes of 30 rows: cameras, depth, state, a leader arm and an action of two joints each."""
+        times = at_rate(60, 30.0)
+        joints = at_rate(300, 100.0, START_NS - 50_000_000)
+        middle = START_NS + 10**9 - 1
+        jpeg = {"strict": "unofficial", "qmin": "2", "qmax": "2"}
+        cameras = {
+            "wrist": self.camera([self.video("w.mkv", 60, "mjpeg", jpeg, "yuvj420p")], times),
+        }
+        if not jpeg_only:
+            cameras["top"] = self.camera([self.video("t.mp4", 60)], times)
+            deep = self.video("d.mkv", 60, "ffv1", {}, "gray16le")
+            cameras["depth"] = self.camera([deep], times, Kind.DEPTH)
+        source = self.source(
+            cameras,
+            {"state": self.joints(joints), "action": self.joints(joints + 3_000_000)},
+            spans=[(START_NS, middle), (middle, START_NS + 3 * 10**9)],
+            operator="ada",
+        )
+        leader = Feature("leader.state", "/state", Role.LEADER, "position", unit="rad")
+        second = replace(source.episodes[1], instruction="put it down", outcome=Outcome.FAILURE)
+        return replace(
+            source,
+            mapping=Mapping((*source.mapping.features, leader)),
+            episodes=(source.episodes[0], second),
+        )
+
 
 def shade(number: int) -> int:
     """The grey level of image `number`: 26 levels far enough apart to survive any codec."""
@@ -218,3 +246,17 @@ def packets_of(path: Path) -> list[bytes]:
     """The packets of a video, byte by byte."""
     with av.open(str(path)) as container:
         return [bytes(packet) for packet in container.demux(video=0) if packet.size]
+
+
+def expected_values(source: ExportSource, rows: NDArray[np.int64], feature: str) -> NDArray[np.float64]:
+    """What a feature's rows hold by the rule "the latest sample at or before the row", found the slow way."""
+    mapped = next(item for item in source.mapping.features if item.name == feature)
+    samples = read_feature(source.recording, mapped)
+    return np.array([samples.values[np.nonzero(samples.times_ns <= row)[0][-1]] for row in rows])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Path -> bytes of all files below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from twinloop.core.errors import TwinloopError, UsageError
-from twinloop.deliver.workspace import whole_folder
+from twinloop.deliver.workspace import whole_file, whole_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -98,3 +98,30 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
         Path("/dev/full").write_text("x" * 100_000)
     assert told.value.fix is not None
     assert names(tmp_path) == []
+
+
+def test_a_file_comes_with_the_folder_beside_it(tmp_path):
+    out = tmp_path / "out.hdf5"
+    with whole_file(out) as (file, beside):
+        file.write_text("x")
+        (beside / "account.json").touch()
+        assert not out.exists()
+    assert names(tmp_path) == ["out.hdf5", "out.hdf5.twinloop"]
+    assert names(tmp_path / "out.hdf5.twinloop") == ["account.json"]
+    with pytest.raises(UsageError, match="exists already"), whole_file(out):
+        pass
+    with pytest.raises(ZeroDivisionError), whole_file(out, force=True) as (file, _):
+        file.write_text("y")
+        _ = 1 / 0
+    assert out.read_text() == "x"
+    with whole_file(out, force=True) as (file, _):
+        file.write_text("z")
+    assert out.read_text() == "z"
+    assert names(tmp_path) == ["out.hdf5", "out.hdf5.twinloop"]
+
+
+def test_what_a_killed_export_left_of_a_file_is_removed(tmp_path):
+    (tmp_path / f".out.hdf5.partial-{dead_process()}").touch()
+    with whole_file(tmp_path / "out.hdf5") as (file, _):
+        file.touch()
+    assert names(tmp_path) == ["out.hdf5", "out.hdf5.twinloop"]

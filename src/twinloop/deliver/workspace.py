@@ -62,16 +62,16 @@ def whole_file(out: Path, force: bool = False) -> Iterator[tuple[Path, Path]]:
         raise UsageError(
             "the file exists already", where=str(out), fix="choose another --out, or replace it: --force"
         )
+    for left in _left_by_the_dead(out, "partial"):
+        left.unlink()
+    moved = out.with_name(f".{out.name}.partial-{os.getpid()}")
     with whole_folder(beside, force=True) as partial:
         written = partial / out.name
         yield written, partial
-        if out.is_dir() and not out.is_symlink():
-            shutil.rmtree(out)
-        moved = out.with_name(f".{out.name}.partial-{os.getpid()}")
         written.rename(moved)
+    if out.is_dir() and not out.is_symlink():
+        shutil.rmtree(out)
     moved.rename(out)
-    if not any(beside.iterdir()):
-        beside.rmdir()
 
 
 def _move(partial: Path, out: Path, force: bool) -> None:

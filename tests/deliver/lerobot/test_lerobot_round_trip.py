@@ -44,6 +44,7 @@ def test_the_lerobot_reader_gives_values_images_and_tasks_back(lab):
         assert back.format == "lerobot"
         assert not back.notes
         assert [episode.instruction for episode in back.episodes] == ["pick the cube", "put it down"]
+        assert [episode.outcome for episode in back.episodes] == ["success", "success"]
         view = DatasetView(lab.folder / "out")
         for name in ("observation.state", "action"):
             table = back.read(name)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: A number of rows or episodes from here on is damage: a year at 30 Hz.
 _TOO_MANY = 10**9
 
+#: The feature that is true in the last row of a success.
+SUCCESS = "next.success"
+
 
 def believable(count: object) -> bool:
     """Whether a declared number of rows, or of an episode, can be meant."""
@@ -44,6 +47,7 @@ class EpisodeEntry:
     videos: Mapping[str, VideoPlace] = field(default_factory=dict)
     base_ns: int = 0
     attributes: Mapping[str, str] = field(default_factory=dict)
+    outcome: str | None = None
 
     def span(self, fps: float) -> EpisodeSpan:
         """The episode on the streams' timeline."""
@@ -55,8 +59,17 @@ class EpisodeEntry:
             start_ns=self.base_ns,
             end_ns=self.base_ns + round(self.length / fps * NS_PER_S),
             instruction=self.tasks[0] if self.tasks else None,
+            outcome=self.outcome,
             attributes=attributes,
         )
+
+
+def outcome_of(largest: object) -> str | None:
+    """The outcome of an episode by the largest value of `SUCCESS` in its statistics; None: none is there."""
+    value = largest[0] if isinstance(largest, list) and len(largest) == 1 else largest
+    if not isinstance(value, bool | int | float):
+        return None
+    return "success" if value else "failure"
 
 
 def with_bases(episodes: list[EpisodeEntry], fps: float) -> list[EpisodeEntry]:

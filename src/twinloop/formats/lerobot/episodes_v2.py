@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem
-from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace, believable
+from twinloop.formats.lerobot.entry import SUCCESS, EpisodeEntry, VideoPlace, believable, outcome_of
 from twinloop.formats.notes import some
 from twinloop.formats.parquet import PARQUET_ERRORS
 
@@ -35,6 +35,7 @@ def episodes_v2(info: Info, files: DatasetFiles, cameras: tuple[str, ...], notes
             f"{len(unlisted)} episodes have a data file but no line here: {some(unlisted)}",
             Where(file=str(path)),
         )
+    outcomes = _outcomes(info, files, notes)
     episodes = []
     for index in sorted({*declared, *unlisted}):
         line = declared.get(index, {})
@@ -59,6 +60,7 @@ def episodes_v2(info: Info, files: DatasetFiles, cameras: tuple[str, ...], notes
                     for k, v in line.items()
                     if k not in ("episode_index", "length", "tasks") and v is not None
                 },
+                outcome=outcomes.get(index),
             )
         )
     return episodes
@@ -71,6 +73,20 @@ def tasks_v2(path: Path, notes: Notes) -> dict[int, str]:
         if isinstance(line.get("task_index"), int):
             tasks[line["task_index"]] = str(line.get("task", ""))
     return tasks
+
+
+def _outcomes(info: Info, files: DatasetFiles, notes: Notes) -> dict[int, str | None]:
+    """episode_index -> its outcome, by the statistics of `SUCCESS` (from v2.1 on each episode has them)."""
+    path = files.root / "meta" / "episodes_stats.jsonl"
+    if SUCCESS not in info.features or not path.is_file():
+        return {}
+    outcomes: dict[int, str | None] = {}
+    for _, line in _json_lines(path, notes):
+        stats = line.get("stats")
+        known = stats.get(SUCCESS) if isinstance(stats, dict) else None
+        if believable(line.get("episode_index")) and isinstance(known, dict):
+            outcomes[line["episode_index"]] = outcome_of(known.get("max"))
+    return outcomes
 
 
 def rows_of(path: Path, notes: Notes) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem
-from twinloop.formats.lerobot.entry import EpisodeEntry, VideoPlace, believable
+from twinloop.formats.lerobot.entry import SUCCESS, EpisodeEntry, VideoPlace, believable, outcome_of
 from twinloop.formats.parquet import PARQUET_ERRORS
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from twinloop.formats.lerobot.files import DatasetFiles, Number
     from twinloop.formats.lerobot.info import Info
     from twinloop.formats.notes import Notes
+
+_LARGEST_SUCCESS = f"stats/{SUCCESS}/max"
 
 
 def episodes_v3(info: Info, files: DatasetFiles, cameras: tuple[str, ...], notes: Notes) -> list[EpisodeEntry]:
@@ -64,16 +66,20 @@ def _episode_rows(files: DatasetFiles, notes: Notes) -> list[dict[str, Any]]:
 
 
 def _rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
-    """The rows of a small table, statistics left out."""
+    """The rows of a small table, statistics left out but for that of success."""
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
-            names = [name for name in file.schema_arrow.names if not name.startswith("stats/")]
+            names = [name for name in file.schema_arrow.names if _is_read(name)]
             return list(file.read(columns=names).to_pylist())
     except PARQUET_ERRORS as error:
         notes.add(Problem.CORRUPT, f"the table does not open: {error}", Where(file=str(path)), None)
         return []
+
+
+def _is_read(column: str) -> bool:
+    return not column.startswith("stats/") or column == _LARGEST_SUCCESS
 
 
 def _counted_rows(files: DatasetFiles, notes: Notes) -> list[dict[str, Any]]:
@@ -112,6 +118,7 @@ def _entry(row: dict[str, Any], info: Info, files: DatasetFiles, cameras: tuple[
         tasks=tuple(str(task) for task in tasks) if isinstance(tasks, list) else (),
         data=files.table(info.data_path, number, _named(number)) if number else None,
         videos=videos,
+        outcome=outcome_of(row.get(_LARGEST_SUCCESS)),
     )
 
 
