@@ -1,0 +1,196 @@
+"""A Zarr store of steps as one recording."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from twinloop.core.clock import Clock
+from twinloop.core.errors import UnreadableError, Where
+from twinloop.core.kinds import StampSource
+from twinloop.core.recording import EpisodeSpan, Problem, Recording
+from twinloop.core.stream import Batch, Stream
+from twinloop.formats.steps.grid import StepGrid, by_chunks
+from twinloop.formats.steps.names import role_of
+from twinloop.formats.time_column import epoch_of
+from twinloop.formats.zarr.store import open_group
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.arrays import Array
+    from twinloop.formats.steps.decode import Decoder
+
+#: Bytes and rows read at a time.
+_BATCH_BYTES, _BATCH_ROWS = 16 << 20, 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayStream:
+    """A stream: the array it is, and how its rows are read."""
+
+    array: Array
+    decoder: Decoder
+
+
+class ZarrRecording(Recording):
+    """See the package's page. `ends` (E,) rows; `stamps` (N,) int64 ns, None where there are no times."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        arrays: dict[str, ArrayStream],
+        ends: NDArray[np.int64],
+        stamps: NDArray[np.int64] | None,
+        rate_hz: float | None,
+        files: tuple[Path, ...],
+        metadata: dict[str, str],
+        notes: Notes,
+    ) -> None:
+        self._starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
+        self._ends = ends
+        self._stamps = stamps
+        self._grid = StepGrid(ends - self._starts, rate_hz)
+        self._arrays = arrays
+        self._note = notes
+        super().__init__(
+            path,
+            "zarr",
+            files=files,
+            streams={name: self._stream(name, one) for name, one in arrays.items()},
+            episodes=tuple(self._span(episode) for episode in range(len(ends))),
+            metadata=metadata,
+            notes=notes.all,
+        )
+
+    def scan(
+        self,
+        streams: Collection[str] | None = None,
+        *,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        payload: bool = True,
+    ) -> Iterator[Batch]:
+        names = self.check_names(streams)
+        if not names:
+            return
+        try:
+            with open_group(self.path) as group:
+                for name in names:
+                    for rows in self._wanted(start_ns, end_ns):
+                        yield from self._rows(group, name, rows, start_ns, end_ns, payload)
+        except UnreadableError as error:  # it was there when the recording was opened
+            self._note.add(Problem.CORRUPT, error.what, Where(file=str(self.path)), None)
+
+    def _wanted(self, start_ns: int | None, end_ns: int | None) -> Iterator[range]:
+        """The rows that may lie in a span of time: all of them, or episode by episode."""
+        if start_ns is None and end_ns is None:
+            yield range(int(self._ends[-1]) if len(self._ends) else 0)
+            return
+        for episode, start in enumerate(self._starts.tolist()):
+            if self._stamps is None:
+                steps = self._grid.within(episode, start_ns, end_ns)
+                yield range(start + steps.start, start + steps.stop)
+            else:
+                yield range(start, int(self._ends[episode]))
+
+    def _rows(
+        self, group: Any, name: str, rows: range, start_ns: int | None, end_ns: int | None, payload: bool
+    ) -> Iterator[Batch]:
+        array = self._arrays[name].array
+        width = max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * array.dtype.itemsize)
+        step = max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
+        if 1 < array.chunk_rows <= 4 * step:
+            step = max(1, step // array.chunk_rows) * array.chunk_rows
+        runs = deque(by_chunks(range(rows.start, min(rows.stop, array.rows)), step))
+        while runs:
+            run = runs.popleft()
+            keep = self._within(run, start_ns, end_ns)
+            if keep is not None and not keep.any():
+                continue
+            try:
+                yield self._batch(group, name, run, keep, payload)
+            except Exception as error:  # codecs raise whatever they meet
+                if 0 < array.chunk_rows < len(run):  # a damaged chunk costs its own rows
+                    runs.extendleft(reversed(list(by_chunks(run, array.chunk_rows))))
+                    continue
+                self._note.add(
+                    Problem.CORRUPT,
+                    f"rows {run.start} to {run.stop} of {array.path} cannot be read: {error}",
+                    Where(file=str(self.path), stream=name, row=run.start),
+                    len(run),
+                )
+
+    def _batch(self, group: Any, name: str, run: range, keep: NDArray[np.bool_] | None, payload: bool) -> Batch:
+        array, decoder = self._arrays[name].array, self._arrays[name].decoder
+        columns, bulk = decoder.columns(
+            lambda source: np.asarray(group[source][run.start : run.stop]), len(run), payload=payload
+        )
+        made = pa.RecordBatch.from_pydict({"stamp_ns": pa.array(self._times(run)), **columns})
+        if keep is not None and not keep.all():
+            made = made.filter(pa.array(keep))
+            bulk = replace(bulk, offset=bulk.offset[keep], length=bulk.length[keep]) if bulk else None
+        assert made.num_rows <= array.rows
+        return Batch(name, made, bulk)
+
+    def _times(self, run: range) -> NDArray[np.int64]:
+        """Times (N,) int64 ns of some rows."""
+        if self._stamps is not None:
+            return self._stamps[run.start : run.stop]
+        first = int(np.searchsorted(self._ends, run.start, "right"))
+        parts, at = [], run.start
+        while at < run.stop:
+            end = min(int(self._ends[first]), run.stop)
+            start = int(self._starts[first])
+            parts.append(self._grid.stamps(first, range(at - start, end - start)))
+            at, first = end, first + 1
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _within(self, run: range, start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_] | None:
+        if self._stamps is None or (start_ns is None and end_ns is None):
+            return None
+        times = self._times(run)
+        after = np.ones(len(run), bool) if start_ns is None else times >= start_ns
+        return after if end_ns is None else after & (times < end_ns)
+
+    def _stream(self, name: str, one: ArrayStream) -> Stream:
+        here = np.clip(one.array.rows - self._starts, 0, self._ends - self._starts)
+        made = self._grid.stream(
+            name,
+            one.decoder.kind,
+            encoding="zarr",
+            role=role_of(name),
+            type_name=f"{one.array.dtype}[{'x'.join(map(str, one.array.shape[1:]))}]",
+            attributes={"key": one.array.path},
+            bytes=one.array.bytes,
+            samples=here,
+        )
+        if self._stamps is None or not len(self._stamps):
+            return made
+        clock = Clock(epoch_of(int(self._stamps[0])))
+        last = min(one.array.rows, len(self._stamps)) - 1
+        return replace(
+            made,
+            start_ns=int(self._stamps[0]),
+            end_ns=int(self._stamps[last]),
+            stamp_source=StampSource.DRIVER,
+            stamp_clock=clock,
+            rate_hz=None,
+            attributes={"key": one.array.path, "times": "data/timestamp, s"},
+        )
+
+    def _span(self, episode: int) -> EpisodeSpan:
+        span = self._grid.span(episode)
+        start, end = int(self._starts[episode]), int(self._ends[episode])
+        if self._stamps is None or end <= start:
+            return span
+        return replace(span, start_ns=int(self._stamps[start]), end_ns=int(self._stamps[end - 1]) + 1)
