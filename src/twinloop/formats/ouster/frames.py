@@ -71,7 +71,7 @@ class Framer:
             yield from self._given_out(packets, number, np.ones(len(number), np.bool_))
 
     def note(self, notes: Notes, path: str, stream: str) -> None:
-        """Note what is missing. The first and the last turn of a capture are hardly ever whole: they do not count."""
+        """Note what is missing; the first and last turn of a capture are hardly ever whole and do not count."""
         where, losses = Where(path, stream=stream), self.losses
         inner = self._torn[1:-1] if losses.frames > 1 else []
         if losses.broken:

@@ -1,4 +1,4 @@
-"""IMU packets, of old firmware (one measurement) and new (several, with the last sentence of a GNSS receiver)."""
+"""IMU packets of old firmware (one measurement) and new (several, with a GNSS receiver's last sentence)."""
 
 from __future__ import annotations
 

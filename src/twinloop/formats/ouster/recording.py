@@ -59,7 +59,7 @@ class _Unit:
 
 
 class OusterRecording(Recording):
-    """Every sensor that the metadata beside the capture describes; of two, streams are named by serial number."""
+    """Every sensor that metadata beside the capture describes; streams of several are named by serial number."""
 
     def __init__(self, path: Path, *, verify: bool) -> None:
         notes, quiet = Notes(), Notes()
@@ -184,19 +184,20 @@ class OusterRecording(Recording):
     def _measure(self) -> None:
         """Counts and spans of a small capture, by going through it once without its points."""
         counts = dict.fromkeys(self.streams, 0)
-        spans: dict[str, list[int]] = {}
+        spans: dict[str, tuple[int, int]] = {}
         for batch in self._scan(set(self.streams), False, Notes()):
             times = timeline_ns(self.streams[batch.stream], batch.columns)
             counts[batch.stream] += len(batch)
-            known = spans.setdefault(batch.stream, [int(times.min()), int(times.max())])
-            known[:] = min(known[0], int(times.min())), max(known[1], int(times.max()))
+            start, end = int(times.min()), int(times.max())
+            before = spans.get(batch.stream, (start, end))
+            spans[batch.stream] = (min(before[0], start), max(before[1], end))
         for unit in self._units:
             starts = [spans[name][0] for name in unit.names.values() if name in spans]
-            clock = _clock(unit.member.sensor, min(starts, default=None))
+            clock = _clock(unit.member.sensor, next(iter(starts), None))
             for name in unit.names.values():
-                start, end = spans.get(name, (None, None))
-                known = replace(self.streams[name], count=counts[name], start_ns=start, end_ns=end)
-                self.streams[name] = replace(known, stamp_clock=clock)
+                span = spans.get(name, (None, None))
+                stream = replace(self.streams[name], count=counts[name], start_ns=span[0], end_ns=span[1])
+                self.streams[name] = replace(stream, stamp_clock=clock)
 
     def _note_metadata(self, unit: _Unit, traffic: Traffic) -> None:
         sensor = unit.member.sensor

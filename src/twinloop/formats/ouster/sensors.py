@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,9 +142,14 @@ def _metadata_beside(path: Path) -> list[Sensor]:
         files = sorted(file for file in path.parent.iterdir() if file.suffix == ".json" and file.is_file())
     except OSError:
         return []
-    files.sort(key=lambda file: -len(commonprefix([file.stem, path.stem])))
+    files.sort(key=lambda file: -_shared(file.stem, path.stem))
     found = (read_metadata(file) for file in files[:_MOST_FILES])
     return [sensor for sensor in found if sensor is not None]
+
+
+def _shared(a: str, b: str) -> int:
+    """How many letters two names begin with alike."""
+    return next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _lidar_kinds(sensor: Sensor, traffic: Traffic) -> list[tuple[int, int, int]]:
@@ -167,7 +171,7 @@ def _score(path: Path, sensor: Sensor, traffic: Traffic) -> float:
     kinds = _lidar_kinds(sensor, traffic)
     if not kinds or sensor.lidar is None:
         return 0.0
-    near = len(commonprefix([path.stem, sensor.file.stem])) / max(len(path.stem), len(sensor.file.stem))
+    near = _shared(path.stem, sensor.file.stem) / max(len(path.stem), len(sensor.file.stem))
     if sensor.lidar.legacy:
         return _NAME_SCORE * near if near > 0.25 else 0.0
     sample = traffic.samples[kinds[0]]
@@ -211,7 +215,7 @@ def _looks(traffic: Traffic, files: list[Sensor]) -> str:
     """What is wrong with a capture without a sensor that is described."""
     for key, make in _OTHERS.items():
         if key in traffic.counts:
-            return f"the capture holds packets of another make than Ouster: {make}, {key[1]} bytes to port {key[0]}"
+            return f"its packets are of another make than Ouster: {make}, {key[1]} bytes to port {key[0]}"
     if not traffic.counts:
         return "the capture holds no UDP packet, and no metadata file has its name"
     kinds = ", ".join(
