@@ -1,7 +1,8 @@
 """Exports a dataset with every trait that LeRobot could trip over, and what its rows must be.
 
-Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset``, the
-same without leads beside it, and ``FOLDER/expected.npz`` (numbers, pixels and tasks of the source, by row).
+Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset``, the same
+without leads and as v2.1 beside it, ``FOLDER/rlds``, and ``FOLDER/expected.npz`` (numbers, pixels and tasks of
+the source, by row).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from twinloop.core.kinds import Kind
 from twinloop.core.session import Outcome
 from twinloop.deliver.lerobot.export import export_lerobot
 from twinloop.deliver.lerobot.options import ExportOptions
+from twinloop.deliver.rlds.export import export_rlds
+from twinloop.deliver.rlds.options import RldsOptions
 from twinloop.deliver.rows import CameraClock
 
 ROWS = 90
@@ -76,6 +79,8 @@ def main(folder: Path) -> None:
     options = ExportOptions(CameraClock("top"))
     account = export_lerobot(sources, folder / "dataset", options)
     export_lerobot(sources, folder / "dataset-without-leads", replace(options, keep_lead=False))
+    export_lerobot(sources, folder / "dataset-v2.1", replace(options, version="v2.1"))
+    export_rlds(sources, folder / "rlds", RldsOptions(CameraClock("top"), float64=True))
     rows = pq.read_table(folder / "dataset/twinloop/rows.parquet")
     episodes = pq.read_table(folder / "dataset/twinloop/episodes.parquet")
     session_of = dict(zip(episodes["episode_index"].to_pylist(), episodes["session"].to_pylist(), strict=True))

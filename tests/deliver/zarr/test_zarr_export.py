@@ -22,9 +22,11 @@ def test_the_layout(session, lab, tmp_path, version):
     root = zarr.open_group(str(tmp_path / "out"), mode="r")
     assert root.metadata.zarr_format == version
     assert root["meta/episode_ends"][:].tolist() == [30, 60]
-    assert sorted(root["data"].array_keys()) == ["action", "depth", "leader_state", "state", "top", "wrist"]
+    assert sorted(root["data"].array_keys()) == ["action", "depth", "state", "timestamp", "top", "wrist"]
     assert all(root["data"][key].shape[0] == 60 for key in root["data"].array_keys())
     rows = root["twinloop/row_ns"][:]
+    assert np.allclose(root["data/timestamp"][:] - rows[0] / 1e9, (rows - rows[0]) / 1e9, atol=1e-6)
+    assert np.array_equal(root["twinloop/features/leader_state"], root["data/state"])
     assert np.array_equal(root["data/state"], expected_values(session, rows, "observation.state"))
     assert np.array_equal(root["data/action"], expected_values(session, rows, "action"))
     assert [number_of(image) for image in root["data/top"][:]] == [k % 26 for k in range(60)]
@@ -33,7 +35,7 @@ def test_the_layout(session, lab, tmp_path, version):
     facts = root["twinloop"].attrs
     assert [episode["instruction"] for episode in facts["episodes"]] == ["pick the cube", "put it down"]
     assert facts["features"]["action"]["names"] == ["a", "b"]
-    assert root["twinloop/source_ns/observation.images.top"].shape == (60,)
+    assert root["twinloop/source_ns/observation_images_top"].shape == (60,)
 
 
 def test_numcodecs_reads_the_chunks_of_v2(session, tmp_path):

@@ -1,7 +1,8 @@
 """ALOHA's HDF5: a file an episode, ``episode_N.hdf5``, as ACT's recorder writes it and its trainers read it.
 
 Layout: https://github.com/tonyzhaozh/aloha (record_episodes.py): ``/observations/qpos``, ``qvel``, ``effort``,
-``/observations/images/<camera>``, ``/action``; attributes ``sim`` and ``compress``; ``/compress_len``.
+``/observations/images/<camera>``, ``/action``; attributes ``sim`` and ``compress``; ``/compress_len``. Beyond
+that, ``/observations/timestamp`` (s) and the attribute ``language_instruction``, as later recorders have them.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class _Aloha:
             f"units, frames, calibration, names of elements: see {FOLDER}/facts.json",
             f"operator, site, rig, consent: see {FOLDER}/episodes.parquet",
             f"times of samples between rows: see {FOLDER}/times/",
-            "instruction, outcome: ALOHA has no place for them; see the group twinloop of each file",
+            "outcome: ALOHA has no place for it; see the group twinloop of each file",
         ]
         if self.options.float32:
             lost.append("precision: numbers are stored as 32-bit floats (--float32)")
@@ -152,10 +153,12 @@ class _Writer:
         with create_file(self.root / f"episode_{episode.index}.hdf5", "ALOHA HDF5") as file:
             file.attrs["sim"] = False
             file.attrs["compress"] = self.compress
+            file.attrs["language_instruction"] = episode.plan.task
             file["action"] = keys.action(episode.values, len(episode)).astype(dtype)
             observations = file.create_group("observations")
             for joint, name in joints.items():
                 observations[joint] = episode.values[name].astype(dtype)
+            observations["timestamp"] = episode.row_ns / 1e9
             images = observations.create_group("images")
             lengths = []
             for name, key in keys.cameras.items():

@@ -1,7 +1,8 @@
 """Episodes as a ReplayBuffer: ``data/<key>`` (N, ...) over all rows, ``meta/episode_ends`` (E,).
 
-Layout: https://github.com/real-stanford/diffusion_policy (common/replay_buffer.py). What it has no place for
-stands in a group `twinloop`, which a ReplayBuffer does not look into.
+Layout: https://github.com/real-stanford/diffusion_policy (common/replay_buffer.py). The rows' true times are in
+``data/timestamp`` (s) as its recorder has them, to the nanosecond in ``twinloop/row_ns``. What it has no place
+for stands in the group `twinloop`, which a ReplayBuffer does not look into.
 """
 
 from __future__ import annotations
@@ -120,15 +121,18 @@ class _Writer:
         first = episode.first_row
         if keys.actions:
             self._put("data/action", first, keys.action(episode.values, len(episode)).astype(self._dtype))
-        for name, key in (keys.observations | keys.others).items():
+        for name, key in keys.observations.items():
             self._put(f"data/{key}", first, episode.values[name].astype(self._dtype))
+        for name, key in keys.others.items():
+            self._put(f"twinloop/features/{key}", first, episode.values[name])
         for name, key in keys.cameras.items():
             for at, images in batches(episode.cameras[name], self._export.specs[name].shape):
                 self._put(f"data/{key}", first + at, images, chunk=1)
+        self._put("data/timestamp", first, episode.row_ns / 1e9)
         self._put("twinloop/row_ns", first, episode.row_ns)
         self._put("twinloop/valid", first, episode.valid)
         for name, times in episode.source_ns.items():
-            self._put(f"twinloop/source_ns/{name}", first, times)
+            self._put(f"twinloop/source_ns/{name.replace('.', '_')}", first, times)
         self._ends.append(first + len(episode))
         self._episodes.append(
             {
