@@ -1,6 +1,6 @@
 """Exports a dataset with every trait that LeRobot could trip over, and what its rows must be.
 
-Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset``, the same
+Run by ``make interop`` with twinloop's own Python: ``make_dataset.py FOLDER`` writes ``FOLDER/dataset``, that
 without leads and as v2.1 beside it, ``FOLDER/rlds``, and ``FOLDER/expected.npz`` (numbers, pixels and tasks of
 the source, by row).
 """
