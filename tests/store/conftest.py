@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from care import copy_of, fill, record_takes
 
 from twinloop.store.store import Store
 from twinloop.testing.robot_tracks import CameraSpec
@@ -26,9 +27,11 @@ _numbers = count()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "store" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_store"):
-        kinds = ["local", "memory", *(["s3"] if metafunc.config.getoption("--heavy") else [])]
-        metafunc.parametrize("store", kinds, indirect=True)
+    marker = metafunc.definition.get_closest_marker("every_store")
+    if marker and "store" in metafunc.fixturenames:
+        some = ["local"] if marker.kwargs.get("heavy") else ["local", "memory"]
+        every = ["local", "memory", "s3"]
+        metafunc.parametrize("store", every if metafunc.config.getoption("--heavy") else some, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -78,3 +81,25 @@ def bucket(s3_server: tuple[str, int], tmp_path: Path, monkeypatch: pytest.Monke
     }.items():
         monkeypatch.setenv(variable, value)
     return f"s3://{name}"
+
+
+@pytest.fixture(scope="session")
+def takes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of recordings for `whole`: see `care.record_takes`."""
+    folder = tmp_path_factory.mktemp("care") / "takes"
+    record_takes(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(takes: Path) -> Path:
+    """The folder of a store that has something of everything. Only copies of it are changed."""
+    store = Store.create(takes.parent / "store")
+    fill(store, takes)
+    return store.work
+
+
+@pytest.fixture
+def kept(whole: Path, tmp_path: Path) -> Store:
+    """A copy of `whole`."""
+    return copy_of(whole, tmp_path / "kept")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sqlalchemy as sa
-from care import copy_of, fill, harms, record_takes, troubles
+from care import harms, troubles
 
 from twinloop.store.fsck import Harm
 from twinloop.store.mending import repair
@@ -15,23 +15,9 @@ from twinloop.testing.store_faults import Mending, StoreFault, change_catalog
 DOCUMENTS = ("registry", "reason", "claim", "tombstone")
 
 
-@pytest.fixture(scope="module")
-def takes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("care") / "takes"
-    record_takes(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def whole(takes):
-    store = Store.create(takes.parent / "store")
-    fill(store, takes)
-    return store.work
-
-
 @pytest.fixture
-def store(whole, tmp_path):
-    return copy_of(whole, tmp_path / "store")
+def store(kept):
+    return kept
 
 
 def test_the_store_is_whole(store):

@@ -21,6 +21,7 @@ from twinloop.core.session import Episode, SessionFacts
 from twinloop.core.stream import Stream
 from twinloop.store.blobs import SourceFile
 from twinloop.store.revisions import Revisions, numbers_among
+from twinloop.store.sealed import seal, unseal
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class Manifests:
 
 def encode_manifest(manifest: Manifest) -> bytes:
     """A manifest as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    return seal(manifest)
 
 
 def decode_manifest(data: bytes, key: str) -> Manifest:
@@ -258,7 +259,7 @@ def decode_manifest(data: bytes, key: str) -> Manifest:
             f"a manifest has format {number}", where=key, expected=f"at most {FORMAT}", fix="update twinloop"
         )
     try:
-        return msgspec.json.decode(data, type=Manifest)
+        return unseal(data, Manifest)
     except msgspec.MsgspecError as error:
         raise StoreError(f"a manifest is damaged: {error}", where=key, fix=_FIX) from None
 

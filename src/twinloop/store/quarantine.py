@@ -18,6 +18,7 @@ from twinloop.core.recording import Problem, ReadNote
 from twinloop.store.blobs import SourceFile
 from twinloop.store.objects import MissingObjectError
 from twinloop.store.revisions import Revisions
+from twinloop.store.sealed import seal, unseal
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Quarantine:
         reason = replace(reason, at=now(), by=writer_name())
         if known and replace(known, at=reason.at, by=reason.by) == reason:
             return
-        data = msgspec.json.format(msgspec.json.encode(reason), indent=1) + b"\n"
+        data = seal(reason)
         if self._objects.put(f"{FOLDER}/{reason.id}/reason.json", data):
             return
         attempts = self._attempts(reason.id)
@@ -111,7 +112,7 @@ class Quarantine:
         number = attempts.latest()
         key = attempts.key(number) if number else f"{FOLDER}/{id}/reason.json"
         try:
-            return msgspec.json.decode(self._objects.get(key), type=Reason)
+            return unseal(self._objects.get(key), Reason)
         except MissingObjectError:
             return None
         except msgspec.MsgspecError as error:

@@ -10,6 +10,7 @@ import msgspec
 from twinloop.core.errors import StoreError, TwinloopError, UnknownNameError, UsageError
 from twinloop.store.objects import encode_name
 from twinloop.store.revisions import Revisions, numbers_among
+from twinloop.store.sealed import seal, unseal
 from twinloop.store.writer import now, writer_name
 
 if TYPE_CHECKING:
@@ -110,11 +111,11 @@ class RegistryOfFacts:
 
 
 def _encode(fact: Fact) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(fact), indent=1) + b"\n"
+    return seal(fact)
 
 
 def _decode(data: bytes, key: str) -> Fact:
     try:
-        return msgspec.json.decode(data, type=Fact)
+        return unseal(data, Fact)
     except msgspec.MsgspecError as error:
         raise StoreError(f"a registry entry is damaged: {error}", where=key) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from twinloop.core.errors import StoreError
+from twinloop.store.sealed import seal, unseal
 
 if TYPE_CHECKING:
     from twinloop.store.objects import Objects
@@ -37,7 +38,7 @@ class ErasedError(StoreError):
 
 def bury(objects: Objects, stone: Tombstone) -> None:
     """Put a tombstone up; the first one for a hash stays."""
-    objects.put(tombstone_key(stone.hash), msgspec.json.format(msgspec.json.encode(stone), indent=1) + b"\n")
+    objects.put(tombstone_key(stone.hash), seal(stone))
 
 
 def tombstone_key(hash: str) -> str:
@@ -55,7 +56,7 @@ def read_tombstone(objects: Objects, hash: str) -> Tombstone | None:
     if not objects.exists(key):
         return None
     try:
-        return msgspec.json.decode(objects.get(key), type=Tombstone)
+        return unseal(objects.get(key), Tombstone)
     except msgspec.MsgspecError as error:
         raise StoreError(f"a tombstone does not parse: {error}", where=key) from None
 

@@ -14,6 +14,7 @@ import msgspec
 
 from twinloop.core.errors import StoreError
 from twinloop.store.revisions import Revisions
+from twinloop.store.sealed import seal, unseal
 from twinloop.store.tombstones import Tombstone, bury
 from twinloop.store.writer import now
 
@@ -111,7 +112,7 @@ def read_order(objects: Objects, id: str) -> Order:
     """
     key = f"{FOLDER}/{id}/order.json"
     try:
-        return msgspec.json.decode(objects.get(key), type=Order)
+        return unseal(objects.get(key), Order)
     except msgspec.MsgspecError as error:
         raise StoreError(
             f"the order of an erasure does not parse: {error}",
@@ -164,7 +165,7 @@ def _worklists(objects: Objects, id: str) -> Revisions:
 
 
 def _encode(document: Order | Worklist) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    return seal(document)
 
 
 def _stamp() -> bytes:

@@ -19,6 +19,7 @@ from twinloop.store.quarantine import Reason
 from twinloop.store.registry import FOLDER as REGISTRY
 from twinloop.store.registry import NOUNS, Fact
 from twinloop.store.revisions import Revisions
+from twinloop.store.sealed import unseal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def statements(examination: Examination) -> Iterator[Trouble]:
 def unreadable(objects: Objects, key: str, type: type) -> str | None:
     """Why a document cannot be read as what it must be; None if it can."""
     try:
-        msgspec.json.decode(objects.get(key), type=type)
+        unseal(objects.get(key), type)
     except msgspec.MsgspecError as error:
         return f"it does not parse: {error}"
     except TwinloopError as error:

@@ -16,6 +16,7 @@ from twinloop.store.quarantine import FOLDER as QUARANTINE
 from twinloop.store.quarantine import Reason
 from twinloop.store.registry import FOLDER as REGISTRY
 from twinloop.store.registry import Fact
+from twinloop.store.sealed import unseal
 from twinloop.store.tombstones import FOLDER as TOMBSTONES
 from twinloop.store.tombstones import Tombstone, bury
 from twinloop.store.transfer import move_aside
@@ -55,7 +56,7 @@ def from_mirror(supply: Supply, key: str, type: type) -> str | None:
     if data is None:
         return None
     try:
-        msgspec.json.decode(data, type=type)
+        unseal(data, type)
     except msgspec.MsgspecError:
         return None
     move_aside(supply.store.objects, key, supply.staging)

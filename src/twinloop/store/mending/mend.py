@@ -25,6 +25,7 @@ from twinloop.store.staging import workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from twinloop.store.fsck.memory import Memory
     from twinloop.store.fsck.trouble import Trouble
     from twinloop.store.store import Store
 
@@ -55,15 +56,19 @@ def repair(store: Store, given: str | None = None, progress: Callable[[str], Non
     acts: list[Act] = []
     with workspace(store.work, "repair") as staging:
         supply = Supply(store, staging, given)
-        damage = [
-            trouble
-            for trouble in check_store(store, progress=progress, memory=memory)
-            if trouble.harm is Harm.DAMAGE and trouble.fix != RESUME
-        ]
+        damage = _damage(store, progress, memory)
         acts += [Act(*done) for done in mend_documents(supply, damage)]
-        acts += [Act(*done) for done in mend_histories(supply, damage, memory)]
+        if histories := [Act(*done) for done in mend_histories(supply, damage, memory)]:
+            acts += histories
+            damage = _damage(store, progress, remembered(store))  # what the manifests name was not known before
         acts += [Act(*done) for done in mend_raw(supply, damage)]
         acts += [Act(*done) for done in mend_artefacts(supply, damage)]
         acts += [Act(*done) for done in mend_journal(supply)]
     store.catalog.rebuild()
     return Repair(tuple(acts), tuple(check_store(store, progress=progress, memory=remembered(store))))
+
+
+def _damage(store: Store, progress: Callable[[str], None] | None, memory: Memory) -> list[Trouble]:
+    """What is damaged and can be mended here; an erasure is finished by its own command."""
+    found = check_store(store, progress=progress, memory=memory)
+    return [trouble for trouble in found if trouble.harm is Harm.DAMAGE and trouble.fix != RESUME]

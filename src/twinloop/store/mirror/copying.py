@@ -10,6 +10,7 @@ import msgspec
 
 from twinloop.core.errors import StoreError, TwinloopError
 from twinloop.store.blobs import blob_key
+from twinloop.store.edits import EPISODE
 from twinloop.store.journal import encode_line
 from twinloop.store.manifest import SESSIONS
 from twinloop.store.quarantine import FOLDER as QUARANTINE
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from twinloop.store.journal import Entry
     from twinloop.store.manifest import Manifest
     from twinloop.store.store import Store
 
@@ -49,6 +51,7 @@ class Copying:
     def __post_init__(self) -> None:
         #: What was erased on either side is not copied.
         self.erased = erased_hashes(self.source.objects) | erased_hashes(self.target.objects)
+        self._episodes: set[str] = set()
 
     def session(self, session: str) -> None:
         """A session's revisions in order, each behind the files that it names.
@@ -68,6 +71,7 @@ class Copying:
                     raise StoreError("it names what was erased at the destination")
                 self._named_files(manifest, needed=number == numbers[-1])
                 self.document(key)
+                self._episodes |= {episode.id for episode in manifest.episodes}
             except TwinloopError as error:
                 self.held.append(f"{key}: {error.what}")
                 return
@@ -172,16 +176,25 @@ class Copying:
         return any(part in self.erased for part in key.split("/"))
 
     def journal(self) -> None:
-        """Statements that the destination has not heard. A torn line is none, and stays where it is."""
+        """Statements that the destination has not heard. A torn line is none, and stays where it is.
+
+        What is said of episodes that were held back waits for them.
+        """
         known = {entry.id for entry in self.target.journal.entries()}
         for key in self.source.journal.files():
-            new = [entry for entry in self.source.journal.read(key).entries if entry.id not in known]
-            lines = [encode_line(entry) for entry in new]
+            lines = [
+                encode_line(entry)
+                for entry in self.source.journal.read(key).entries
+                if entry.id not in known and not (self.held and self._is_of_others(entry))
+            ]
             for some in _batches(lines):
                 data = b"".join(some)
                 self.throttle.passed(len(data))
                 self.target.objects.append(journal_file(key), data)
                 self._count(key, len(data))
+
+    def _is_of_others(self, entry: Entry) -> bool:
+        return entry.kind == EPISODE and entry.target not in self._episodes
 
     def _count(self, key: str, size: int) -> None:
         self.copied += 1
