@@ -81,7 +81,8 @@ def watch(
         for name, why in {**tally.unfinished, **tally.failing}.items():
             typer.echo(f"not taken in: {one_line(name)}: {why}")
     say_next("twinloop digest", as_json=as_json, store=store)
-    if tally.counts["quarantined"] or tally.counts["given_up"] or tally.failing or tally.offline:
+    left_out = tally.failing or tally.offline or (once and tally.unfinished)
+    if tally.counts["quarantined"] or tally.counts["given_up"] or left_out:
         raise typer.Exit(3)
 
 
@@ -103,4 +104,6 @@ def _status(tally: Tally) -> str:
         f"{tally.busy} at work, {tally.queued} queued, {tally.settling} coming to rest, "
         f"{len(tally.unfinished)} unfinished, {len(tally.failing)} failing"
     )
-    return f"{said}; waiting: {one_line(tally.offline.partition(chr(10))[0])}" if tally.offline else said
+    for trouble in (tally.offline, tally.undigested):
+        said += f"; waiting: {one_line(trouble.splitlines()[0])}" if trouble else ""
+    return said

@@ -53,6 +53,7 @@ def recordings(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.mcap"))
 
 
+@pytest.mark.every_store
 def test_files_go_when_the_store_has_them(folder, store):
     first = push(folder, store.objects)
     assert (first.sent, first.waiting, first.removed) == (2, 2, 0)
@@ -107,6 +108,7 @@ class Link:
         return self._objects.put(key, data)
 
 
+@pytest.mark.every_store
 def test_a_link_that_is_lost_again_and_again(folder, store, monkeypatch):
     monkeypatch.setattr("twinloop.store.push.push.part_bytes", lambda limit: 1000)
     link = Link(store.objects, 3000)
@@ -170,6 +172,7 @@ def test_a_receipt_of_other_bytes_removes_nothing(folder, store):
     assert len(recordings(folder)) == 2
 
 
+@pytest.mark.every_store
 def test_what_was_erased_is_refused_and_stays(folder, store):
     shutil.rmtree(folder / "monday")
     push(folder, store.objects)
@@ -183,6 +186,7 @@ def test_what_was_erased_is_refused_and_stays(folder, store):
     assert recordings(folder) == ["a.mcap"]
 
 
+@pytest.mark.every_store
 def test_what_cannot_be_read_is_safe_in_quarantine_and_goes(folder, store):
     (folder / "a.mcap").write_bytes(b"\x89MCAP0\r\n" + b"nonsense" * 100)
     shutil.rmtree(folder / "monday")
@@ -193,6 +197,7 @@ def test_what_cannot_be_read_is_safe_in_quarantine_and_goes(folder, store):
     assert store.objects.size(reason.files[0].place) == 808
 
 
+@pytest.mark.every_store
 def test_parts_that_were_damaged_on_the_way_are_sent_again(folder, store):
     shutil.rmtree(folder / "monday")
     push(folder, store.objects)
@@ -237,6 +242,18 @@ def test_a_removal_that_was_killed_is_finished(tmp_path, store):
     aside.with_name("other-1234.json").write_text('["x.mcap"]')
     push(tmp_path, store.objects)
     assert list((tmp_path / OWN / "sent").iterdir()) == []
+
+
+def test_an_envelope_that_claims_another_hash_is_kept_aside(folder, store):
+    """Or else its receipt would let another robot remove what the store does not have."""
+    push(folder, store.objects)
+    key, _ = sorted(parcel_keys(store.objects))[0]
+    parcel = json.loads(store.objects.get(key)) | {"hash": "0" * 64}
+    store.objects.delete(key)
+    store.objects.put(key, json.dumps(parcel).encode())
+    assert receive(store, key).status is Status.QUARANTINED
+    assert list(store.objects.walk(RECEIPTS)) == []
+    assert not store.objects.exists(key)
 
 
 def test_two_at_once_keep_out_of_each_others_way(folder, store):

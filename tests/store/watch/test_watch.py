@@ -154,3 +154,24 @@ def test_a_source_is_watched_once(drop, store):
         open_source(str(drop), store, 0.0, 1e9, stack)
         with pytest.raises(StoreError, match="another process"):
             watch(store, drop)
+
+
+def test_all_of_it_on_s3(tmp_path, drop, bucket):
+    """A spool pushed to a store in a bucket, and another bucket's prefix watched, by processes of their own."""
+    store = Store.create(f"{bucket}/store")
+    tiny(drop / "a.mcap", 0)
+    tiny(tmp_path / "b.mcap", 1)
+    locate(f"{bucket}/robot").objects.put("monday/b.mcap", (tmp_path / "b.mcap").read_bytes())
+
+    def push() -> int:
+        return (
+            Push(Spool(drop, 0.0, 1e9), lambda: store.objects, PushOptions(), pause=lambda _: None)
+            .run()
+            .removed
+        )
+
+    assert push() == 0
+    assert watch(store, "inbox", f"{bucket}/robot").counts == Counter(arrived=2, stored=2)
+    assert push() == 1
+    assert watch(store, "inbox", f"{bucket}/robot").counts == {}
+    assert sorted(row.recordings for row in list_sessions(store.catalog)) == [("a.mcap",), ("b.mcap",)]

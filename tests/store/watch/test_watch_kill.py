@@ -37,11 +37,11 @@ def test_every_file_once_through_kills(tmp_path, request):
     thread = threading.Thread(target=dropper.drop, args=(files, pause_s))
     thread.start()
     moments = random.Random(5)
-    for _ in range(kills):
+    for number in range(kills):
         watch = start(root, folder)
         time.sleep(moments.uniform(0.5, 3.0))
-        watch.send_signal(signal.SIGKILL)
-        watch.wait()
+        watch.send_signal(signal.SIGTERM if number % 3 == 1 else signal.SIGKILL)
+        assert watch.wait() in (0, 3, -signal.SIGKILL, -signal.SIGTERM)
     thread.join()
     last = start(root, folder, "--once")
     _, errors = last.communicate(timeout=600)

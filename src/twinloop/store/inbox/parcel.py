@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from twinloop.core.errors import StoreError
-from twinloop.store.blobs import SourceFile, blob_key
+from twinloop.store.blobs import SourceFile, blob_key, recording_hash
 from twinloop.store.objects import encode_name
 from twinloop.store.writer import now, writer_name
 
@@ -153,8 +153,10 @@ def read_parcel(objects: Objects, key: str) -> Parcel:
             raise StoreError(f"an envelope names {name!r}, which no spool can hold", where=key)
     if any(not is_hash(file.sha256) or file.size < 0 for file in parcel.files):
         raise StoreError("an envelope names files without a hash or a size", where=key)
-    if not parcel.files or not is_hash(parcel.hash) or not _stays_inside(parcel.name):
+    if not parcel.files or not _stays_inside(parcel.name):
         raise StoreError("an envelope names no recording", where=key)
+    if parcel.hash != recording_hash(parcel.files):
+        raise StoreError("an envelope's hash is not that of its files", where=key)
     return parcel
 
 

@@ -33,8 +33,10 @@ def part_bytes(limit: float | None) -> int:
 
 def send_parts(
     objects: Objects, parcel: Parcel, paths: Mapping[str, Path], size: int = MOST_PART_BYTES
-) -> Iterator[int]:
-    """Lay down a parcel's parts; gives the bytes of each once it is there, so that the caller can break off.
+) -> Iterator[tuple[int, int]]:
+    """Lay down a parcel's parts; gives, once a part is there, its bytes and how many are left after it.
+
+    The caller may break off after any part.
 
     Args:
         paths: the local file of each SHA-256 in the parcel. size: of a part.
@@ -43,9 +45,11 @@ def send_parts(
         ChangedError: a file is shorter than when it was hashed.
         StoreError: the inbox cannot be reached or written.
     """
+    left = sum(file.size for file in parcel.files)
     for file in parcel.files:
-        at = reach(parts_of(objects, file.sha256))
-        if at >= file.size:
+        at = min(reach(parts_of(objects, file.sha256)), file.size)
+        left -= at
+        if at == file.size:
             continue
         with paths[file.sha256].open("rb") as source:
             source.seek(at)
@@ -55,9 +59,5 @@ def send_parts(
                     raise ChangedError(paths[file.sha256])
                 objects.put(part_key(file.sha256, at, len(data)), data)
                 at += len(data)
-                yield len(data)
-
-
-def left_to_send(objects: Objects, parcel: Parcel) -> int:
-    """Bytes of a parcel that are not in the inbox yet."""
-    return sum(max(0, file.size - reach(parts_of(objects, file.sha256))) for file in parcel.files)
+                left -= len(data)
+                yield len(data), left

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from twinloop.core.errors import StoreError, TwinloopError
 from twinloop.store.blobs import ChangedError
 from twinloop.store.inbox.parcel import clear_parts, lay_down, read_receipt
-from twinloop.store.inbox.send import left_to_send, part_bytes, send_parts
+from twinloop.store.inbox.send import part_bytes, send_parts
 from twinloop.store.push.spool import Packed, Spool
 from twinloop.store.push.urgency import Urgency, urgency
 from twinloop.store.transfer import Throttle
@@ -82,7 +82,7 @@ class _Item:
     arrival: Arrival
     urgency: Urgency
     packed: Packed | None = None
-    parts: Iterator[int] | None = None
+    parts: Iterator[tuple[int, int]] | None = None
     sent: bool = False
     over: bool = False  # nothing more to do with these bytes
 
@@ -207,12 +207,12 @@ class Push:
         if item.parts is None:
             size = part_bytes(self._options.limit)
             item.parts = send_parts(objects, packed.parcel, packed.paths, size)
-        self.tally.current, self.tally.current_left = packed.parcel.name, left_to_send(objects, packed.parcel)
+        self.tally.current = packed.parcel.name
         until = time.monotonic() + _TURN_S
-        for count in item.parts:
+        for count, left in item.parts:
             self._throttle.passed(count)
             self.tally.sent_bytes += count
-            self.tally.current_left = max(0, self.tally.current_left - count)
+            self.tally.current_left = left
             self._told()
             if time.monotonic() > until or self._stopped():
                 return False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from twinloop.core.errors import StoreError
+from twinloop.store.watch.costs import rates_of
 from twinloop.store.watch.digest import Digest, arrivals_of, day_of, make_digest, zone_of
 from twinloop.store.watch.digest_text import digest_text
 from twinloop.store.watch.log import all_entries
@@ -32,12 +33,17 @@ _WINDOW_DAYS = 31
 
 
 class Diary:
-    """Writes digests for a store. `clock`: the time, for tests."""
+    """Writes digests for a store. `clock`: the time, for tests.
+
+    Raises:
+        StoreError: the store's settings state a wrong time zone or wrong rates.
+    """
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone_of(store.settings)
+        rates_of(store.settings)  # so that wrong rates are told when a watch starts, not at midnight
         self._written_on: date | None = None
 
     @property

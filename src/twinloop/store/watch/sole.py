@@ -28,12 +28,14 @@ def sole_watch(work: Path, source: str) -> Iterator[None]:
     """
     folder = work / STAGING
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = _hold(folder / f"watch-{source_id(source)}.lock")
+    lock = folder / f"watch-{source_id(source)}.lock"
+    descriptor = _hold(lock)
     if descriptor is None:
         raise StoreError("another process watches it for this store", where=source)
     try:
         yield
     finally:
+        lock.unlink(missing_ok=True)
         os.close(descriptor)
 
 

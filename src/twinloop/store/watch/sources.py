@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from twinloop.core.errors import UsageError
+from twinloop.core.errors import StoreError, UsageError
 from twinloop.store.arrivals.folder import Arrival, Done, DropFolder, Look
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.inbox.parcel import PARCELS, parcel_keys
@@ -78,8 +78,7 @@ class FolderSource:
 
     def look(self, done: Done) -> Look:
         """What is there and not done yet."""
-        with reporting_system_errors(self._folder.root):
-            return self._folder.look(done)
+        return _look(self._folder, done)
 
     def job(self, arrival: Arrival) -> Job:
         """Take it in where it lies."""
@@ -144,8 +143,7 @@ class BucketSource:
         return self._look_at_mirror(done)
 
     def _look_at_mirror(self, done: Done) -> Look:
-        with reporting_system_errors(self._mirror.root):
-            look = self._mirror.look(lambda name, _: done(name, self._state(name)))
+        look = _look(self._mirror, lambda name, _: done(name, self._state(name)))
 
         def restated(arrivals: tuple[Arrival, ...]) -> tuple[Arrival, ...]:
             return tuple(replace(arrival, state=self._state(arrival.name)) for arrival in arrivals)
@@ -195,6 +193,18 @@ class BucketSource:
             shutil.rmtree(arrival.path, ignore_errors=True)
         else:
             arrival.path.unlink(missing_ok=True)
+
+
+def _look(folder: DropFolder, done: Done) -> Look:
+    """A look at a folder.
+
+    Raises:
+        StoreError: it is gone or may not be listed, for now.
+    """
+    try:
+        return folder.look(done)
+    except OSError as error:
+        raise StoreError(f"the source cannot be listed: {error.strerror}", where=str(folder.root)) from error
 
 
 def _folders_of(key: str) -> list[str]:

@@ -38,6 +38,7 @@ _SAID = {
     Status.QUARANTINED: Said.QUARANTINED,
     Status.REFUSED: Said.REFUSED,
 }
+_DIGEST_PAUSE_S = 60.0
 _UNREADABLE = 3  # the exit code of what may be better the next time
 #: Files after which a worker gives way to a fresh one, and seconds of silence after which it is ended.
 _LIFETIME, _PATIENCE_S = 1000, 3600.0
@@ -59,6 +60,7 @@ class Tally:
     Attributes:
         counts: by what was said (`Said`). busy, queued, settling: of arrivals.
         unfinished, failing: name -> why. offline: why the store or a source cannot be reached.
+        undigested: why the digests that are due could not be written.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -68,6 +70,7 @@ class Tally:
     unfinished: dict[str, str] = field(default_factory=dict)
     failing: dict[str, str] = field(default_factory=dict)
     offline: str = ""
+    undigested: str = ""
 
 
 @dataclass(slots=True)
@@ -125,6 +128,7 @@ class Watch:
         self._queue: dict[tuple[str, str], _Task] = {}
         self._working: dict[int, _Task] = {}
         self._number = 0
+        self._next_digest_s = 0.0
         self._workers: Workers[Job, Outcome] = Workers(
             partial(worker, store.url), options.workers, lifetime=_LIFETIME, patience_s=_PATIENCE_S
         )
@@ -143,6 +147,7 @@ class Watch:
                     for number, result in self._workers.hear(self._options.interval_s):
                         self._settle(self._working.pop(number), result)
                 self._online(self._write_notes)
+                self._write_digests()
                 self._report()
                 if not self._working and (self._stop.is_set() or self._is_over()):
                     break
@@ -275,7 +280,17 @@ class Watch:
     def _write_notes(self) -> None:
         for _, log in self._sources:
             log.flush()
-        self._diary.write_due()
+
+    def _write_digests(self) -> None:
+        """Write what is due, and try again in a minute where that cannot be done; nothing waits for it."""
+        if time.monotonic() < self._next_digest_s:
+            return
+        try:
+            self._diary.write_due()
+            self.tally.undigested = ""
+        except StoreError as error:
+            self.tally.undigested = str(error)
+            self._next_digest_s = time.monotonic() + _DIGEST_PAUSE_S
 
     def _report(self) -> None:
         self.tally.busy = len(self._working)
