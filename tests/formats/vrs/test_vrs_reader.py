@@ -226,8 +226,10 @@ def _compared(path: Path) -> int:
         "import json, sys\n"
         "from pyvrs import SyncVRSReader\n"
         "reader = SyncVRSReader(sys.argv[1], auto_read_configuration_records=True)\n"
-        "rows = [[r.stream_id, [dict(b) for b in r.metadata_blocks]] for r in reader if r.record_type == 'data']\n"
-        "sys.stdout.write('\\nROWS' + json.dumps(rows, default=lambda v: getattr(v, 'tolist', lambda: str(v))()))\n"
+        "data = [record for record in reader if record.record_type == 'data']\n"
+        "rows = [[record.stream_id, [dict(block) for block in record.metadata_blocks]] for record in data]\n"
+        "plain = lambda value: getattr(value, 'tolist', lambda: str(value))()\n"
+        "sys.stdout.write('\\nROWS' + json.dumps(rows, default=plain))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     rows = json.loads(done.stdout.partition("\nROWS")[2])

@@ -77,15 +77,18 @@ def holds_results(folder: Path) -> bool:
 
 
 def is_known(path: Path) -> bool:
-    """Whether a file is a known table, by its header."""
+    """Whether a file of a folder is a known table."""
+    if path.name.endswith(".jsonl"):
+        return _starts_calibration(path)
+    return path.name.endswith((".csv", ".csv.gz")) and is_table(path)
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a known table, by its header alone."""
     from twinloop.formats.mps.layouts import layout_of
     from twinloop.formats.mps.rows import header_of, table_head
     from twinloop.formats.mps.scene import BOXES, OBJECTS
 
-    if path.name.endswith(".jsonl"):
-        return _starts_calibration(path)
-    if not path.name.endswith((".csv", ".csv.gz")):
-        return False
     columns = header_of(table_head(path))
     return layout_of(columns) is not None or set(OBJECTS) <= set(columns) or set(BOXES) <= set(columns)
 

@@ -154,7 +154,7 @@ def _keypoints(rows: pa.RecordBatch, points: list[tuple[str, str, str]]) -> tupl
         confidence = f"{side}_tracking_confidence"
         if confidence in rows.schema.names:
             tracked[:, [one == side for one, _, _ in there]] = (numbers(rows, confidence) >= 0)[:, None]
-    xyz = matrix(rows, sources).reshape(rows.num_rows, -1, 3)[tracked]
+    xyz = matrix(rows, sources).reshape(rows.num_rows, len(there), 3)[tracked]
     codes = np.broadcast_to(np.arange(len(there), dtype=np.int32), tracked.shape)[tracked]
     ends = np.concatenate([[0], np.cumsum(tracked.sum(axis=1))]).astype(np.int32)
     names = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([name for *_, name in there], pa.string()))

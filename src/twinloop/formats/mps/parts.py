@@ -42,7 +42,7 @@ class Parts:
             try:
                 self._open(one, boxes)
             except TwinloopError as error:
-                self._notes.add(Problem.EMPTY, error.what, Where(str(one.path)))
+                self._notes.add(Problem.SCHEMA, error.what, Where(str(one.path)), None)
             except OSError as error:
                 self._notes.add(
                     Problem.MISSING_FILE, f"the system refuses it: {error.strerror}", Where(str(one.path))

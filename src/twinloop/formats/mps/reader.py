@@ -25,10 +25,10 @@ class MpsReader:
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """The header of a known table; a folder of them without a VRS file."""
-        from twinloop.formats.mps.find import holds_results, is_known
+        from twinloop.formats.mps.find import holds_results, is_table
 
         if head:
-            return head.startswith(_HEADERS) and is_known(path)
+            return head.startswith(_HEADERS) and is_table(path)
         return path.is_dir() and holds_results(path)
 
     def open(self, path: Path, options: ReadOptions) -> Recording:  # noqa: ARG002  (nothing to say)

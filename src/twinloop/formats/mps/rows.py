@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 HEAD_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
+#: Tables up to this size are gone through when opened, to count their rows.
+_COUNTED = 8 << 20
 
 
 class Rows(Protocol):
@@ -78,7 +80,7 @@ class _PlainRows:
 
         self.columns = header_of(head)
         skip = head.index(b"\n") + 1
-        self._source = CsvSource(path, Dialect(",", self.columns, skip, 1), notes)
+        self._source = CsvSource(path, Dialect(",", self.columns, skip, 1), notes, _COUNTED)
         self.count = self._source.rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:

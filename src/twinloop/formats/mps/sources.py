@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from twinloop.core.clock import Clock, Epoch
-from twinloop.core.errors import Where
+from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import GROUPED_KINDS, Kind, Role, StampSource
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Batch, Stream
@@ -82,6 +82,7 @@ class TableSource:
         self.files: tuple[Path, ...] = (path,)
         self._layout, self._notes, self._categories = layout, notes, categories or {}
         self._rows = open_rows(path, head, notes)
+        self._try_columns(path)
         start, end = self._span()
         timed = layout.time is not None
         stream = Stream(
@@ -147,6 +148,15 @@ class TableSource:
         if not known:
             return None, None
         return min(int(k.min()) for k in known), max(int(k.max()) for k in known)
+
+    def _try_columns(self, path: Path) -> None:
+        """Whether all columns are there that the layout's are made of."""
+        names = self._rows.columns
+        empty = pa.RecordBatch.from_pydict({name: pa.array([], pa.string()) for name in names})
+        try:
+            self._layout.columns(empty)
+        except KeyError as error:
+            raise UnreadableError(f"the table is cut or changed: {error.args[0]}", where=str(path)) from None
 
     def _count(self) -> int | None:
         if not self._layout.message:

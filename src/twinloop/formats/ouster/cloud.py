@@ -36,7 +36,7 @@ _FIELD_TYPES = {"signal": "<u2", "reflectivity": "<u2", "near_ir": "<u2", "zone_
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """`direction` and `offset` (W, H, 3) float32 [m]: a point is range times direction plus offset."""
+    """`direction` and `offset` (3, H, W) float32 [m]: a point is range times direction plus offset."""
 
     direction: NDArray[np.float32]
     offset: NDArray[np.float32]
@@ -47,15 +47,13 @@ def beams_of(sensor: Sensor) -> Beams:
     beam = sensor.beam_to_lidar or (0.0,) * 16
     b_x, b_z = beam[3], beam[11]
     n = float(np.hypot(b_x, b_z))
-    turn = (2 * np.pi * (1 - np.arange(sensor.columns) / sensor.columns))[:, None]
-    phi = np.radians(np.asarray(sensor.altitude))[None, :]
-    angle = turn - np.radians(np.asarray(sensor.azimuth))[None, :]
-    direction = np.stack(
-        [np.cos(angle) * np.cos(phi), np.sin(angle) * np.cos(phi), np.broadcast_to(np.sin(phi), angle.shape)],
-        axis=2,
-    )
+    turn = (2 * np.pi * (1 - np.arange(sensor.columns) / sensor.columns))[None, :]
+    phi = np.radians(np.asarray(sensor.altitude))[:, None]
+    angle = turn - np.radians(np.asarray(sensor.azimuth))[:, None]
+    height = np.broadcast_to(np.sin(phi), angle.shape)
+    direction = np.stack([np.cos(angle) * np.cos(phi), np.sin(angle) * np.cos(phi), height])
     ones = np.ones_like(angle)
-    base = np.stack([b_x * np.cos(turn) * ones, b_x * np.sin(turn) * ones, b_z * ones], axis=2)
+    base = np.stack([b_x * np.cos(turn) * ones, b_x * np.sin(turn) * ones, b_z * ones])
     return Beams(direction.astype(np.float32), ((base - n * direction) / 1000).astype(np.float32))
 
 
@@ -115,26 +113,37 @@ def cloud_of(sensor: Sensor, beams: Beams, frame: Frame, second: bool) -> NDArra
     else:
         flat = flat[frame.rows]
     points = np.zeros((layout.pixels, sensor.columns), point_type(layout, second))
-    for axis in "xyz":
-        points[axis] = np.nan
+    at = _place(frame.columns)
+    if len(frame.columns) < sensor.columns:
+        for axis in "xyz":
+            points[axis] = np.nan
     name = source_field(layout, "range", second)
     assert name is not None
-    millimetres = layout.fields[name].of(flat)
+    millimetres = _rows(layout.fields[name].of(flat))
     metres = millimetres.astype(np.float32) * np.float32(1e-3)
     metres[millimetres == 0] = np.nan
-    order = frame.columns
     for number, axis in enumerate("xyz"):
-        values = metres * beams.direction[order, :, number] + beams.offset[order, :, number]
-        points[axis][:, order] = values.T
-    points["range"][:, order] = millimetres.T
+        points[axis][:, at] = metres * beams.direction[number][:, at] + beams.offset[number][:, at]
+    points["range"][:, at] = millimetres
     times = frame.packets.column_time_ns.reshape(-1)[frame.rows]
-    points["t"][:, order] = np.clip(times - frame.stamp_ns, 0, (1 << 32) - 1).astype(np.uint32)[None, :]
+    points["t"][:, at] = np.clip(times - frame.stamp_ns, 0, (1 << 32) - 1).astype(np.uint32)[None, :]
     points["ring"] = np.arange(layout.pixels, dtype=np.uint16)[:, None]
     for field in points.dtype.names or ():
         source = source_field(layout, field, second) if field in _FIELD_TYPES else None
         if source is not None:
-            points[field][:, order] = layout.fields[source].of(flat).T
+            points[field][:, at] = _rows(layout.fields[source].of(flat).astype(points[field].dtype))
     return points
+
+
+def _rows(columns: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Values by column and ring (K, H), as (H, K)."""
+    return np.ascontiguousarray(columns.T)
+
+
+def _place(columns: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Sorted columns as a slice where none is missing between them."""
+    first, last = int(columns[0]), int(columns[-1])
+    return slice(first, last + 1) if last - first + 1 == len(columns) else columns
 
 
 def cloud_columns(sensor: Sensor, points: np.dtype[np.void], rows: int, frame_id: str) -> dict[str, pa.Array]:

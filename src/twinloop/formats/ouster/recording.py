@@ -59,7 +59,7 @@ class _Unit:
 
 
 class OusterRecording(Recording):
-    """Every sensor that metadata beside the capture describes; streams of several are named by serial number."""
+    """Every sensor that metadata beside the capture describes; of several, streams have the serial number."""
 
     def __init__(self, path: Path, *, verify: bool) -> None:
         notes, quiet = Notes(), Notes()

@@ -33,9 +33,12 @@ _BIG = 1 << 53
 
 
 class CsvSource:
-    """The rows of a CSV file. Column types are those of its first block; see the package's page."""
+    """The rows of a CSV file. Column types are those of its first block; see the package's page.
 
-    def __init__(self, path: Path, dialect: Dialect, notes: Notes) -> None:
+    `counted`: files up to so many bytes are gone through when opened, to count their rows.
+    """
+
+    def __init__(self, path: Path, dialect: Dialect, notes: Notes, counted: int = _COUNTED) -> None:
         self.columns = dialect.columns
         self._path = path
         self._dialect = dialect
@@ -44,7 +47,7 @@ class CsvSource:
         if not first:
             raise UnreadableError("the table has no rows", where=str(path), expected="rows below the header")
         self._types = self._types_of(first)
-        self.rows = self._count_rows() if path.stat().st_size <= _COUNTED else None
+        self.rows = self._count_rows() if path.stat().st_size <= counted else None
 
     def batches(self, columns: Collection[str], exact: Collection[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
         row = 0
