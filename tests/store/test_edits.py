@@ -13,6 +13,8 @@ from twinloop.store.sessions import join_sessions, split_session
 from twinloop.store.store import Store
 from twinloop.testing.synthetic import SessionSpec, record_session
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 def two(store, recording, tmp_path) -> tuple[Store, str, str]:

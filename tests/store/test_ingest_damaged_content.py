@@ -20,6 +20,8 @@ from twinloop.testing.damaged import flip_bits, truncate
 from twinloop.testing.robot_tracks import CameraSpec
 from twinloop.testing.synthetic import SessionSpec, record_session, simulate
 
+pytestmark = pytest.mark.every_store(heavy=True)
+
 SPEC = SessionSpec(
     duration_s=2.0,
     follower_hz=50,

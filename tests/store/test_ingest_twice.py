@@ -31,6 +31,7 @@ def test_two_processes_at_once_make_one_recording(store, recording):
     assert list(check_store(store)) == []
 
 
+@pytest.mark.every_store
 def test_a_copy_under_another_name_is_present(store, recording, tmp_path):
     first = ingest(store, recording)
     copy = tmp_path / "other.bin"
@@ -40,6 +41,7 @@ def test_a_copy_under_another_name_is_present(store, recording, tmp_path):
     assert second.session == first.session
 
 
+@pytest.mark.every_store
 def test_a_later_recording_joins_its_session(store, recording, tmp_path):
     first = ingest(store, recording, IngestOptions(facts=SessionFacts(task="pick", operator="ana")))
     late = tmp_path / "late.mcap"
@@ -52,6 +54,7 @@ def test_a_later_recording_joins_its_session(store, recording, tmp_path):
     assert {episode.facts.operator for episode in session.session.episodes} == {None, "bo"}
 
 
+@pytest.mark.every_store
 def test_raw_files_by_reference_stay_where_they_are(store, recording, tmp_path):
     own = tmp_path / "own.mcap"
     shutil.copy(recording, own)
@@ -64,6 +67,7 @@ def test_raw_files_by_reference_stay_where_they_are(store, recording, tmp_path):
     assert trouble.key == str(own)
 
 
+@pytest.mark.every_store
 def test_an_erased_recording_is_refused(store, recording):
     from twinloop.store.blobs import hash_file
     from twinloop.store.tombstones import FOLDER
@@ -101,6 +105,7 @@ def test_session_toml_states_what_options_do(store, recording, tmp_path):
     assert bad.exit_code == 2
 
 
+@pytest.mark.every_store
 def test_ids_may_be_shortened_and_wrong_ones_say_so(store, recording):
     ingest(store, recording)
     with pytest.raises(TwinloopError, match="no session 'ZZZ'"):

@@ -11,6 +11,8 @@ from twinloop.store.fsck import check_store
 from twinloop.store.ingest import Status, ingest
 from twinloop.store.sources import IngestOptions
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 def elsewhere(recording, tmp_path):
@@ -55,7 +57,7 @@ def test_video_of_a_folder_is_pointed_to_and_moves_with_its_raw_file(store, test
     with store.session(outcome.session) as session:
         places = [segment.file for stream in session.streams.values() for segment in stream.segments]
         assert places
-        assert all(place.startswith(str(store.work / "blobs")) for place in places)
+        assert all(place.startswith(str(store.objects.place("blobs"))) for place in places)
     assert not list(check_store(store))
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from twinloop.cli.main import main
-from twinloop.core.errors import StoreError, UsageError
+from twinloop.core.errors import StoreError, UnreachableError, UsageError
 from twinloop.core.ids import new_ulid
 from twinloop.core.session import Outcome, SessionFacts
 from twinloop.store.fsck import Harm, check_store
@@ -154,7 +154,7 @@ def test_what_cannot_be_a_store_is_told(bucket, monkeypatch):
     with pytest.raises(UsageError, match="something already"):
         Store.create(bucket)
     assert Store.create(f"{bucket}/store").url == f"{bucket}/store"
-    with pytest.raises(StoreError, match="no such bucket"):
+    with pytest.raises(UnreachableError, match="no such bucket"):
         Store.create("s3://bucket-that-is-not-there/x")
 
 

@@ -17,6 +17,8 @@ from twinloop.store.sources import IngestOptions
 from twinloop.testing.robot_tracks import CameraSpec
 from twinloop.testing.synthetic import FOLLOWER, SessionSpec, record_session
 
+pytestmark = pytest.mark.every_store(heavy=True)
+
 SCENE = "/scene/image/compressed"
 CAMERA = CameraSpec("scene", 10.0, width=64, height=48)
 LATE = SessionSpec(seed=1, duration_s=2.0, cameras=(CAMERA,), imu_hz=0, leader_hz=0)

@@ -9,7 +9,7 @@ from importlib import import_module
 import typer
 
 from twinloop import __version__
-from twinloop.core.errors import TwinloopError
+from twinloop.core.errors import TwinloopError, UnreachableError
 
 #: Modules of twinloop.cli, in the order of the help page; each has `register(app)`.
 VERBS: tuple[str, ...] = (
@@ -64,7 +64,7 @@ def main() -> None:
     """
     try:
         app()
-    except TwinloopError as error:
+    except (TwinloopError, UnreachableError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:

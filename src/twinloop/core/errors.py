@@ -1,6 +1,7 @@
 """Errors that say what failed, where, what was expected and what to do.
 
-Every error that a user can meet is a :class:`TwinloopError`; a traceback that reaches a user is a bug.
+Every error that a user can meet is a :class:`TwinloopError` (or an :class:`UnreachableError`); a traceback
+that reaches a user is a bug.
 """
 
 from __future__ import annotations
@@ -87,6 +88,22 @@ class StoreError(TwinloopError):
     """The store is missing, of another version, damaged, or refused a write."""
 
     exit_code = 3
+
+
+class UnreachableError(ConnectionError):
+    """A store lies elsewhere and does not answer, or lets nobody in. It says nothing of what the store holds.
+
+    The one error for users that is no `TwinloopError`: code that passes over what is damaged catches those,
+    and must never take a dead line for damage.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self, what: str, *, where: str | None = None, expected: str | None = None, fix: str | None = None
+    ) -> None:
+        self.what = what
+        super().__init__(str(StoreError(what, where=where, expected=expected, fix=fix)))
 
 
 class MissingExtraError(UsageError):

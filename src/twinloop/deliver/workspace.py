@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import TwinloopError, UsageError
+from twinloop.core.errors import TwinloopError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,8 @@ def whole_folder(out: Path, force: bool = False) -> Iterator[Path]:
     try:
         yield partial
         _move(partial, out, force)
+    except UnreachableError:
+        raise
     except OSError as error:
         raise _refused(error, partial) from error
     finally:
@@ -69,6 +71,8 @@ def whole_file(out: Path, force: bool = False) -> Iterator[tuple[Path, Path]]:
         written = partial / out.name
         yield written, partial
         written.rename(moved)
+    if not any(beside.iterdir()):
+        beside.rmdir()
     if out.is_dir() and not out.is_symlink():
         shutil.rmtree(out)
     moved.rename(out)

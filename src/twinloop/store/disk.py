@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ def reporting_system_errors(root: Path) -> Iterator[None]:
     """Turns the system's refusals (disk full, no permission, no hard links) into a StoreError."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, UnreachableError):
         raise
     except OSError as error:
         raise write_refused(error, root) from error

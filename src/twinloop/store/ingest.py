@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError, TwinloopError, UnreadableError
+from twinloop.core.errors import StoreError, TwinloopError, UnreachableError, UnreadableError
 from twinloop.core.ids import new_ulid
 from twinloop.core.recording import Problem
 from twinloop.engine.progress import Meter, no_report
@@ -67,7 +67,7 @@ def ingest(
         return _Intake(store, path, options, Meter(report)).run(dry_run)
     except ErasedError as error:
         return Outcome(str(path), Status.REFUSED, message=str(error), exit_code=error.exit_code)
-    except TwinloopError as error:
+    except (TwinloopError, UnreachableError) as error:
         return Outcome(str(path), Status.FAILED, message=str(error), exit_code=error.exit_code)
     except OSError as error:
         if error.errno in NO_ROOM:
@@ -248,7 +248,7 @@ class _Intake:
             raw.check_unchanged()
             refuse_erased(store.objects, raw.hash, self.path.name)
             new = register_facts(store.registry, self.options.facts)
-        except TwinloopError:
+        except (TwinloopError, UnreachableError):
             withdraw(store.objects, draft.artefacts())
             raise
         try:
@@ -267,7 +267,7 @@ class _Intake:
         else:
             for id in (quarantine_id(raw.hash, self.path), quarantine_id(None, self.path)):
                 store.quarantine.resolve(id, manifest.session)
-        with suppress(StoreError):  # the manifest is what counts; the catalog catches up when it is next opened
+        with suppress(StoreError, UnreachableError):  # the manifest is what counts; the catalog catches up
             store.catalog.sync()
         return Outcome(
             str(self.path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnreachableError
 from twinloop.core.ids import new_ulid
 from twinloop.store.manifest import SESSIONS
 
@@ -55,7 +55,7 @@ def publish(objects: Objects, staging: Path, artefacts: Iterable[Artefact]) -> N
 
 def withdraw(objects: Objects, artefacts: Iterable[Artefact]) -> None:
     """Take published artefacts back, which no manifest names or ever will. What cannot be is left over."""
-    with suppress(StoreError):
+    with suppress(StoreError, UnreachableError):
         for artefact in artefacts:
             objects.delete(artefact.key)
 

@@ -23,7 +23,7 @@ from obstore.exceptions import (
     UnauthenticatedError,
 )
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnreachableError
 from twinloop.store.disk import reporting_system_errors
 from twinloop.store.objects import MissingObjectError
 from twinloop.store.ranged_file import RangedFile
@@ -281,7 +281,7 @@ class RemoteObjects:
 
     @contextmanager
     def _asking(self, key: str, besides: str = "") -> Iterator[None]:
-        """Turns what the object store answers, or that it does not, into a StoreError."""
+        """Turns what the object store answers, or that it does not, into an UnreachableError."""
         try:
             yield
         except BaseError as error:
@@ -294,11 +294,11 @@ def _pauses() -> Iterator[float | None]:
     yield None
 
 
-def _refused(error: BaseError, url: str, key: str, besides: str) -> StoreError:
+def _refused(error: BaseError, url: str, key: str, besides: str) -> UnreachableError:
     said = " ".join(str(error).partition("Debug source:")[0].split())
     where = f"{url}/{key}"
     if isinstance(error, _CLOSED_DOOR):
-        return StoreError(
+        return UnreachableError(
             "the object store refuses access",
             where=where,
             expected="credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN) that may "
@@ -306,8 +306,8 @@ def _refused(error: BaseError, url: str, key: str, besides: str) -> StoreError:
             fix="check them, and the bucket's policy",
         )
     if "NoSuchBucket" in said:
-        return StoreError("there is no such bucket", where=where, fix="make it, or correct the URL")
-    return StoreError(
+        return UnreachableError("there is no such bucket", where=where, fix="make it, or correct the URL")
+    return UnreachableError(
         f"the object store does not answer as it should: {said[:300]}",
         where=where,
         fix=f"check the connection, AWS_ENDPOINT_URL and AWS_REGION, and run the same command again{besides}",

@@ -199,8 +199,9 @@ class StoredSession(Recording):
     def _open_table(self, key: str) -> ParquetFile:
         import pyarrow.parquet as pq
 
+        path = self._places.find(key)
         try:
-            return pq.ParquetFile(self._places.find(key))
+            return pq.ParquetFile(path)
         except (pa.ArrowException, OSError) as error:
             raise _damaged(key, error) from error
 
