@@ -136,6 +136,7 @@ class ImageFiles:
                 "width": pa.array(np.minimum(sizes[:, 0], 2**31 - 1), pa.int32()),
                 "height": pa.array(np.minimum(sizes[:, 1], 2**31 - 1), pa.int32()),
                 "encoding": words([header.encoding for header in headers]),
+                "file": pa.array([self._files[row].name for row in rows], pa.string()),
             }
         )
 

@@ -71,7 +71,7 @@ class Reader(Protocol):
 FORMATS: Registry[Reader] = Registry("twinloop.formats", "format")
 
 #: Readers of plain files that more special formats are made of: asked last, when no other claims a path.
-GENERAL = ("table", "video-folder")
+GENERAL = ("table", "video-folder", "image-folder")
 
 
 def read_head(path: Path) -> bytes:
