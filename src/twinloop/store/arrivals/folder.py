@@ -14,9 +14,10 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from twinloop.formats.table.sidecar import FOLDER_FILE, OWN_SUFFIX
 from twinloop.store.arrivals.ending import UNDER_WAY, unfinished
 from twinloop.store.arrivals.writers import open_for_writing
 from twinloop.store.sources import MAPPING_FILE, SESSION_FILE
@@ -77,11 +78,12 @@ class DropFolder:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.root = root.absolute()
+        self._root_length = len(str(self.root)) + 1
         self._settle_s = settle_s
         self._grace_s = grace_s
         self._clock = clock
         self._since: dict[str, tuple[str, float]] = {}
-        self._recordings: set[Path] = set()
+        self._folders: dict[str, tuple[str, bool]] = {}
 
     def look(self, done: Done) -> Look:
         """What is there and not done yet, oldest first.
@@ -92,20 +94,18 @@ class DropFolder:
         seen: set[str] = set()
         found: dict[str, list[Arrival]] = {"ready": [], "settling": [], "unfinished": []}
         at_rest: list[tuple[Arrival, float]] = []
-        for top in sorted(self.root.iterdir()):
-            if _is_hidden(top) or is_companion(top) or (top / _STORE_MARKER).exists():
+        for top in sorted(os.scandir(self.root), key=lambda entry: entry.name):
+            if _is_passed_over(top.name) or (self.root / top.name / _STORE_MARKER).exists():
                 continue
-            tree = _Tree.of(top)
-            tree_name = _name_of(top, self.root) + "//"
-            tree_rest_s = self._at_rest_s(tree_name, tree.state(top))
-            seen.add(tree_name)
-            for path in self._arrivals(top, tree):
-                arrival = tree.arrival(path, self.root)
-                seen.add(arrival.name)
-                rest_s = self._at_rest_s(arrival.name, arrival.state)
-                if done(arrival.name, arrival.state):
+            tree = _Tree(top)
+            tree_rest_s = self._at_rest_s(f"{top.name}//", tree.state(top.path), seen)
+            for path in self._arrivals(top.path, top.name, tree):
+                arrival_name, state = _name_of(path, self._root_length), tree.state(path)
+                rest_s = self._at_rest_s(arrival_name, state, seen)
+                if done(arrival_name, state):
                     continue
-                if path != top and rest_s >= self._settle_s and _is_plain(path):
+                arrival = tree.arrival(path, arrival_name, state)
+                if path != top.path and rest_s >= self._settle_s and _is_plain(arrival.path):
                     rest_s = min(rest_s, tree_rest_s)
                 if rest_s >= self._settle_s:
                     at_rest.append((arrival, rest_s))
@@ -123,101 +123,99 @@ class DropFolder:
     def _judge(self, arrival: Arrival, rest_s: float, writing: set[Path]) -> tuple[str, Arrival]:
         real = Path(os.path.realpath(arrival.path))
         if any(file == real or real in file.parents for file in writing):
-            return "unfinished", _waiting(arrival, "a process has it open for writing")
+            return "unfinished", replace(arrival, waits="a process has it open for writing")
         if why := unfinished(arrival.path):
-            return "ready" if rest_s >= self._grace_s else "unfinished", _waiting(arrival, why)
+            return "ready" if rest_s >= self._grace_s else "unfinished", replace(arrival, waits=why)
         return "ready", arrival
 
-    def _at_rest_s(self, name: str, state: str) -> float:
+    def _at_rest_s(self, name: str, state: str, seen: set[str]) -> float:
+        seen.add(name)
         now = self._clock()
         known = self._since.get(name)
         if known is None or known[0] != state:
             known = self._since[name] = (state, now)
         return now - known[1]
 
-    def _arrivals(self, path: Path, tree: _Tree) -> Iterator[Path]:
+    def _arrivals(self, path: str, name: str, tree: _Tree) -> Iterator[str]:
         """The arrivals at and below a path."""
-        if path not in tree.folders:
-            if not is_companion(path) and not _is_hidden(path) and path in tree.files:
-                yield path
+        if _is_passed_over(name):
             return
-        if path in self._recordings or _is_known(path):
-            self._recordings.add(path)
+        if path in tree.files or (path in tree.folders and self._is_recording(path, tree)):
             yield path
-            return
-        for inner in sorted(tree.folders[path]):
-            if not _is_hidden(inner):
-                yield from self._arrivals(inner, tree)
+        else:
+            for inner, inner_name in tree.folders.get(path, ()):
+                yield from self._arrivals(inner, inner_name, tree)
+
+    def _is_recording(self, folder: str, tree: _Tree) -> bool:
+        """Whether a reader knows a folder; asked again only after something in it has changed."""
+        state = tree.state(folder)
+        known = self._folders.get(folder)
+        if known is None or (known[0] != state and not known[1]):
+            known = self._folders[folder] = (state, _is_known(Path(folder)))
+        return known[1]
 
 
-@dataclass(slots=True)
 class _Tree:
-    """All files below one entry of the folder, hidden ones too: folder -> entries, file -> its state."""
+    """All files at and below an entry of the folder, hidden ones too. Paths are texts: there are many.
 
-    folders: dict[Path, list[Path]] = field(default_factory=dict)
-    files: dict[Path, tuple[int, int, int]] = field(default_factory=dict)
+    Attributes:
+        folders: folder -> path and name of what is in it, sorted.
+        files: file -> its size, modification time and inode.
+    """
 
-    @classmethod
-    def of(cls, top: Path) -> _Tree:
-        tree = cls()
-        if not top.is_dir():
-            tree._add(top)
-        for folder, folders, files in os.walk(top):
-            here = Path(folder)
-            tree.folders[here] = [here / name for name in (*folders, *files)]
-            for name in files:
-                tree._add(here / name)
-        return tree
+    def __init__(self, top: os.DirEntry[str]) -> None:
+        self.folders: dict[str, list[tuple[str, str]]] = {}
+        self.files: dict[str, tuple[int, int, int]] = {}
+        self._add(top, follow=True)
 
-    def _add(self, file: Path) -> None:
+    def _add(self, entry: os.DirEntry[str], *, follow: bool = False) -> None:
+        """Add an entry and what is below it; links to folders are followed at the top only."""
         try:
-            stat = file.stat()
-        except OSError:  # it went away, or points nowhere
+            if entry.is_dir(follow_symlinks=follow):
+                inside = sorted(os.scandir(entry.path), key=lambda inner: inner.name)
+                self.folders[entry.path] = [(inner.path, inner.name) for inner in inside]
+                for inner in inside:
+                    self._add(inner)
+            elif entry.is_file():
+                stat = entry.stat()
+                self.files[entry.path] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        except OSError:  # it went away, points nowhere, or may not be entered
             return
-        self.files[file] = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
-    def _below(self, path: Path) -> Iterator[Path]:
+    def _below(self, path: str) -> Iterator[str]:
         """The files at and below a path."""
         if path in self.files:
             yield path
-        for inner in self.folders.get(path, ()):
+        for inner, _ in self.folders.get(path, ()):
             yield from self._below(inner)
 
-    def state(self, path: Path) -> str:
+    def state(self, path: str) -> str:
         """A text that changes when anything of the path does."""
         if path in self.files:
-            return "-".join(map(str, self.files[path]))
-        lines = "".join(f"{file}\0{self.files[file]}\n" for file in sorted(self._below(path)))
+            size, modified_ns, inode = self.files[path]
+            return f"{size}-{modified_ns}-{inode}"
+        lines = "".join(f"{file}\0{self.files[file]}\n" for file in self._below(path))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()[:32]
 
-    def arrival(self, path: Path, root: Path) -> Arrival:
+    def arrival(self, path: str, name: str, state: str) -> Arrival:
         stats = [self.files[file] for file in self._below(path)]
-        return Arrival(
-            _name_of(path, root),
-            path,
-            self.state(path),
-            sum(size for size, _, _ in stats),
-            max((modified_ns for _, modified_ns, _ in stats), default=0),
-        )
+        size = sum(size for size, _, _ in stats)
+        modified_ns = max((modified_ns for _, modified_ns, _ in stats), default=0)
+        return Arrival(name, Path(path), state, size, modified_ns)
 
 
-def is_companion(path: Path) -> bool:
-    """Whether a file says something of the recordings beside it, and is none itself."""
-    from twinloop.formats.table.sidecar import FOLDER_FILE, OWN_SUFFIX
-
-    return path.name in (SESSION_FILE, MAPPING_FILE, FOLDER_FILE) or path.name.endswith(OWN_SUFFIX)
+def is_companion(name: str) -> bool:
+    """Whether a file says something of the recordings beside it, and is none itself, by its name."""
+    return name in (SESSION_FILE, MAPPING_FILE, FOLDER_FILE) or name.endswith(OWN_SUFFIX)
 
 
-def _waiting(arrival: Arrival, why: str) -> Arrival:
-    return Arrival(arrival.name, arrival.path, arrival.state, arrival.size, arrival.modified_ns, why)
+def _is_passed_over(name: str) -> bool:
+    return name.startswith(".") or is_companion(name)
 
 
-def _name_of(path: Path, root: Path) -> str:
-    return os.fsencode(path.relative_to(root)).decode(errors="backslashreplace")
-
-
-def _is_hidden(path: Path) -> bool:
-    return path.name.startswith(".")
+def _name_of(path: str, root_length: int) -> str:
+    name = path[root_length:]
+    return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _is_known(folder: Path) -> bool:

@@ -97,7 +97,7 @@ class Spool:
     def _companions(self, path: Path) -> Iterator[Companion]:
         """What lies beside a recording, or in it, and says something of it; and what that names in turn."""
         folders = (path, path.parent) if path.is_dir() else (path.parent,)
-        found = {file for folder in folders for file in folder.iterdir() if is_companion(file)}
+        found = {file for folder in folders for file in folder.iterdir() if is_companion(file.name)}
         with suppress(TwinloopError):  # a file that does not parse goes along as it is
             options = options_for(path, IngestOptions())
             found |= {options.mapping} if options.mapping else set()
@@ -153,7 +153,7 @@ def files_of(path: Path) -> list[Path]:
     """The files of a recording that are sent: all but companions, which travel in the envelope."""
     if not path.is_dir():
         return [path]
-    return sorted(file for file in path.rglob("*") if file.is_file() and not is_companion(file))
+    return sorted(file for file in path.rglob("*") if file.is_file() and not is_companion(file.name))
 
 
 def _remove_listed(listed: Path, aside: Path) -> None:

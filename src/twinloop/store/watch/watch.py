@@ -38,6 +38,8 @@ _SAID = {
     Status.QUARANTINED: Said.QUARANTINED,
     Status.REFUSED: Said.REFUSED,
 }
+#: A look that takes long comes after so many times as long, so that looking leaves time for the rest.
+_LOOKING_SHARE = 5
 _DIGEST_PAUSE_S = 60.0
 _UNREADABLE = 3  # the exit code of what may be better the next time
 #: Files after which a worker gives way to a fresh one, and seconds of silence after which it is ended.
@@ -139,8 +141,10 @@ class Watch:
         with self._workers:
             while True:
                 if time.monotonic() >= next_look_s and not self._stop.is_set():
+                    began_s = time.monotonic()
                     self._online(self._look)
-                    next_look_s = time.monotonic() + self._options.interval_s
+                    took_s = time.monotonic() - began_s
+                    next_look_s = began_s + max(self._options.interval_s, _LOOKING_SHARE * took_s)
                 if not self._stop.is_set():
                     self._online(self._hand_out)
                 if self._working:
