@@ -64,6 +64,15 @@ def test_up_keeps_what_is_there_and_down_is_filled_again(filled):
     assert fresh.catalog.stale() == []
 
 
+def test_a_new_catalog_is_what_the_migrations_make(filled):
+    with filled.catalog._database.writing() as connection:
+        made = shape(connection)
+        downgrade(connection, "base")
+        upgrade(connection)
+        for table, wanted in made.items():
+            assert shape(connection)[table] == wanted
+
+
 def test_rows_of_the_first_schema_live_on_in_the_next(filled):
     with filled.catalog.reading() as connection:
         before = contents(connection)

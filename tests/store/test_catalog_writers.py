@@ -34,6 +34,8 @@ def test_eight_writers_at_once(postgres_catalog, store, tmp_path):
         spec = SessionSpec(seed=40 + number, duration_s=2.0, episodes=1, cameras=(), imu_hz=0, leader_hz=0)
         record_session(path, spec)
 
+    ingest(Store.create(tmp_path / "warm-up"), shared)  # what it imports, the children need not
+
     def write(path):
         mine = Store.open(store.work)
         done = ingest(mine, path)

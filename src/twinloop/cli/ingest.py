@@ -70,6 +70,11 @@ def ingest(
     An interrupted command is finished by running it again. A `session.toml` beside a recording states the
     same facts as the options. Exit codes: 0 all stored; 2 usage; 3 something unreadable or in quarantine.
     """
+    from twinloop.engine.workers import import_ahead
+
+    if workers != 1 and (len(paths) > 1 or paths[0].is_dir()):
+        import_ahead(["twinloop.store.warm"])  # while this process looks for the recordings
+
     from twinloop.core.session import SessionFacts
     from twinloop.store.queries import resolve_session
     from twinloop.store.sources import IngestOptions, check_paths, find_recordings, parse_outcome

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
+    from collections.abc import Mapping, Sequence
+    from multiprocessing.context import ForkServerProcess
 
     from twinloop.engine.progress import Report
 
@@ -35,9 +38,18 @@ def nobody_watches(_: int, __: str, ___: float) -> None:
     """Progress that nobody watches."""
 
 
+def import_ahead(modules: Sequence[str]) -> None:
+    """Begin to import, in the process that workers are forked from, what they will need; does not wait.
+
+    Without it each worker imports for itself. A process from which workers were forked before stays as it is.
+    """
+    multiprocessing.set_forkserver_preload(["__main__", *modules])
+    forkserver.ensure_running()
+
+
 @dataclass(slots=True)
 class _Worker:
-    process: SpawnProcess
+    process: ForkServerProcess
     pipe: Connection
     number: int = -1
     done: int = 0
@@ -63,7 +75,7 @@ class Workers(Generic[Item, Result]):
         lifetime: int | None = None,
         patience_s: float | None = None,
     ) -> None:
-        self._context = multiprocessing.get_context("spawn")
+        self._context = multiprocessing.get_context("forkserver")
         self._function = function
         self._count = count
         self._watch = watch
@@ -133,7 +145,9 @@ class Workers(Generic[Item, Result]):
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, self._function), daemon=True)
+        process = self._context.Process(
+            target=_work, args=(theirs, self._function, dict(os.environ)), daemon=True
+        )
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -175,7 +189,9 @@ def attempt(function: Callable[[Item, Report], Result], item: Item, report: Repo
         return Crash(f"{type(error).__name__}: {error}")
 
 
-def _work(pipe: Connection, function: Callable[[Item, Report], Result]) -> None:
+def _work(pipe: Connection, function: Callable[[Item, Report], Result], environment: Mapping[str, str]) -> None:
+    os.environ.clear()  # it is that of the time when the first worker was started
+    os.environ.update(environment)
     for ending in (signal.SIGINT, signal.SIGTERM):  # the parent decides, and ends this process
         signal.signal(ending, signal.SIG_IGN)
     with suppress(EOFError, OSError):  # the parent is done with this process, or dead

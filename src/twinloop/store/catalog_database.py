@@ -31,6 +31,10 @@ _CONNECT_S = 10
 _WITHOUT_FILE = "sqlite://"
 
 
+#: Alembic's own table.
+_VERSION = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
+
+
 class LostConnectionError(StoreError):
     """The server closed the connection; what was not committed did not happen, and may be tried again."""
 
@@ -79,8 +83,11 @@ class Database:
                     expected=f"at most schema {tables.SCHEMA}",
                     fix="update twinloop",
                 )
-            self._make_schema(connection)
-            upgrade(connection)
+            if version is None:
+                self._make_schema(connection)
+                create(connection)
+            else:
+                upgrade(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -178,6 +185,13 @@ class Database:
             connection.execute(sa.schema.CreateSchema(self._schema))
 
 
+def create(connection: Connection) -> None:
+    """Make all tables of this version, as the migrations would, without reading them."""
+    tables.TABLES.create_all(connection)
+    _VERSION.create(connection)
+    connection.execute(_VERSION.insert(), {"version_num": tables.SCHEMA})
+
+
 def upgrade(connection: Connection, revision: str = "head") -> None:
     """Bring the tables behind a connection up to a migration."""
     from alembic import command
@@ -256,7 +270,7 @@ def _transaction(connection: Connection) -> Iterator[Connection]:
 def _version(connection: Connection) -> str | None:
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    return connection.execute(sa.select(_VERSION)).scalar()
 
 
 def _migrations(connection: Connection | None = None) -> Config:

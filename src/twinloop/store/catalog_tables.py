@@ -31,7 +31,7 @@ class CatalogText(sa.types.TypeDecorator[str]):
 
     def load_dialect_impl(self, dialect: Dialect) -> sa.types.TypeEngine[str]:
         """Plain text; where databases have locales, without one."""
-        return dialect.type_descriptor(sa.Text(collation="C" if dialect.name == "postgresql" else None))
+        return sa.Text(collation="C" if dialect.name == "postgresql" else None)
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The text with what no database holds escaped."""
