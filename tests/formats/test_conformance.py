@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from clips import numbered, write_clip
-from datasets import CAMERA, Dataset, write_v21, write_v30
+from datasets import CAMERA, Dataset, write_v20, write_v21, write_v30
 
 from twinloop.core.kinds import Kind
 from twinloop.formats.lerobot.reader import READER as LEROBOT
@@ -143,6 +143,11 @@ class _LeRobot(ReaderConformance):
         }
         streams = {name: ExpectedStream(kind, rows, frozenset({"stamp_ns"})) for name, kind in kinds.items()}
         return {**streams, "task": ExpectedStream(Kind.TEXT, 3, frozenset({"stamp_ns"}))}
+
+
+class TestLeRobotV20(_LeRobot):
+    def make_sample(self, folder: Path) -> Sample:
+        return Sample(write_v20(folder / "dataset", Dataset()), self.expected(36))
 
 
 class TestLeRobotV21(_LeRobot):

@@ -116,6 +116,15 @@ def write_v21(root: Path, dataset: Dataset) -> Path:
     return root
 
 
+def write_v20(root: Path, dataset: Dataset) -> Path:
+    """v2.0: as v2.1, with one stats.json for all episodes."""
+    write_v21(root, dataset)
+    (root / "meta/episodes_stats.jsonl").unlink()
+    write_json(root / "meta/stats.json", {"action": {"min": [0.0], "max": [1.0]}})
+    edit_info(root, codebase_version="v2.0")
+    return root
+
+
 def write_v30(root: Path, dataset: Dataset) -> Path:
     """v3.0: all episodes in one parquet file (a row group each) and one video, metadata as parquet."""
     for folder in ("meta/episodes/chunk-000", "data/chunk-000", f"videos/{CAMERA}/chunk-000"):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from clips import number_of, numbered
-from datasets import CAMERA, JOINTS, Dataset, edit_info, write_v21, write_v30
+from datasets import CAMERA, JOINTS, Dataset, edit_info, write_v20, write_v21, write_v30
 
 from twinloop.core.clock import Epoch
 from twinloop.core.errors import UnknownNameError, UnreadableError
@@ -18,7 +18,7 @@ from twinloop.formats.video.decode import decode_images
 from twinloop.formats.video.still import encode_still
 from twinloop.formats.video.thumbnail import thumbnails
 
-WRITERS = {"v2.1": write_v21, "v3.0": write_v30}
+WRITERS = {"v2.0": write_v20, "v2.1": write_v21, "v3.0": write_v30}
 BASES_S = (0, 2, 3)  # running sums of ceil(12/10), ceil(9/10)
 
 

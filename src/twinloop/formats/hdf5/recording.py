@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from twinloop.core.clock import NS_PER_S
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import TIME_COLUMNS
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
@@ -18,11 +19,11 @@ from twinloop.core.stream import Batch, Stream
 from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file
-from twinloop.formats.steps.grid import StepGrid, by_chunks
+from twinloop.formats.steps.grid import CLOCK, StepGrid, by_chunks
 from twinloop.formats.time_column import floats_to_ns, to_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import h5py
@@ -54,13 +55,19 @@ class Hdf5Recording(Recording):
         ]
         self._grid = StepGrid(np.array(lengths, np.int64), plan.rate_hz)
         self._planned = {stream.name: stream for stream in plan.streams}
-        streams = {stream.name: self._stream(stream, opened) for stream in plan.streams}
+        edges = self._read_edges(opened)
+        spans = self._spans(edges)
+        self._shift = _one_after_another(spans)
+        edges = {
+            key: (a + int(self._shift[key[1]]), b + int(self._shift[key[1]])) for key, (a, b) in edges.items()
+        }
+        streams = {stream.name: self._stream(stream, edges) for stream in plan.streams}
         super().__init__(
             path,
             "hdf5",
             files=(file, *plan.files),
             streams=streams,
-            episodes=self._spans(streams),
+            episodes=self._spans(edges),
             metadata={"layout": plan.layout, **plan.metadata},
             attachments=plan.attachments,
             notes=notes.all,
@@ -209,7 +216,8 @@ class Hdf5Recording(Recording):
             times = {"stamp_ns": self._grid.stamps(episode, run)}
             keep = None
         else:
-            times = {name: _nanoseconds(column, read) for name, column in stream.times.columns.items()}
+            shift = self._shift[episode]
+            times = {name: _nanoseconds(column, read) + shift for name, column in stream.times.columns.items()}
             keep = _within(times[stream.times.timeline], start_ns, end_ns)
             if keep is not None and not keep.any():
                 return None
@@ -221,7 +229,7 @@ class Hdf5Recording(Recording):
             bulk = replace(bulk, offset=bulk.offset[keep], length=bulk.length[keep]) if bulk else None
         return Batch(stream.name, made, bulk)
 
-    def _stream(self, stream: PlannedStream, file: h5py.File) -> Stream:
+    def _stream(self, stream: PlannedStream, edges: Mapping[tuple[str, int], tuple[int, int]]) -> Stream:
         episodes = range(len(self._plan.episodes))
         samples = np.array([self._rows(stream, episode) for episode in episodes], np.int64)
         arrays = [a for s in stream.decoder.sources for e in episodes if (a := self._array(s, e)) is not None]
@@ -239,43 +247,42 @@ class Hdf5Recording(Recording):
         made = replace(made, units=stream.units, segments=stream.segments)
         if stream.times is None:
             return made
-        times = stream.times
-        edges = self._edges(stream, file)
+        times, moved = stream.times, bool(self._shift.any())
+        known = [edge for (name, _), edge in edges.items() if name == stream.name]
+        told = _told(times.columns) + ("; moved so that episodes follow one another" if moved else "")
         return replace(
             made,
-            start_ns=edges[0] if edges else None,
-            end_ns=edges[1] if edges else None,
+            start_ns=min((first for first, _ in known), default=None),
+            end_ns=max((last for _, last in known), default=None),
             timeline=times.timeline,
             stamp_source=times.source,
-            stamp_clock=times.stamp_clock,
-            log_clock=times.log_clock,
+            stamp_clock=CLOCK if moved else times.stamp_clock,
+            log_clock=CLOCK if moved else times.log_clock,
             rate_hz=stream.rate_hz,
-            attributes={**stream.attributes, "times": _told(times.columns)},
+            attributes={**stream.attributes, "times": told},
         )
 
-    def _edges(self, stream: PlannedStream, file: h5py.File) -> tuple[int, int] | None:
-        """The first and last time of a stream: times are small beside what they are of."""
-        assert stream.times is not None
-        column = stream.times.columns[stream.times.timeline]
-        edges: list[int] = []
-        for number, episode in enumerate(self._plan.episodes):
-            rows = self._rows(stream, number)
-            if not rows:
-                continue
+    def _read_edges(self, file: h5py.File) -> dict[tuple[str, int], tuple[int, int]]:
+        """First and last time of each timed stream in each episode: times are small beside what they are of."""
+        edges: dict[tuple[str, int], tuple[int, int]] = {}
+        for stream in self._plan.streams:
+            for number, episode in enumerate(self._plan.episodes if stream.times else ()):
+                rows = self._rows(stream, number)
+                if not rows or stream.times is None:
+                    continue
 
-            def read(source: str, group: str = episode.group, rows: int = rows) -> Any:
-                return file[path_in(group, source)][:rows]
+                def read(source: str, group: str = episode.group, rows: int = rows) -> Any:
+                    return file[path_in(group, source)][:rows]
 
-            try:
-                times = _nanoseconds(column, read)
-            except H5_ERRORS:
-                continue  # noted where they are read
-            edges += [int(times.min()), int(times.max())]
-        return (min(edges), max(edges)) if edges else None
+                try:
+                    times = _nanoseconds(stream.times.columns[stream.times.timeline], read)
+                except H5_ERRORS:
+                    continue  # noted where they are read
+                edges[stream.name, number] = int(times.min()), int(times.max())
+        return edges
 
-    def _spans(self, streams: dict[str, Stream]) -> tuple[EpisodeSpan, ...]:
-        """The episodes: on the grid, or (one, of true times) from the first sample to the last."""
-        timed = [s for p in self._plan.streams if p.times and (s := streams[p.name]).start_ns is not None]
+    def _spans(self, edges: Mapping[tuple[str, int], tuple[int, int]]) -> tuple[EpisodeSpan, ...]:
+        """The episodes: on the grid, or of true times from the first sample to the last."""
         spans = []
         for number, episode in enumerate(self._plan.episodes):
             span = self._grid.span(
@@ -284,12 +291,25 @@ class Hdf5Recording(Recording):
                 outcome=episode.outcome,
                 attributes=episode.attributes,
             )
-            if timed and len(self._plan.episodes) == 1:
-                start = min(stream.start_ns for stream in timed if stream.start_ns is not None)
-                end = max(stream.end_ns for stream in timed if stream.end_ns is not None)
+            known = [edge for (_, where), edge in edges.items() if where == number]
+            if known:
+                start, end = min(first for first, _ in known), max(last for _, last in known)
                 span = replace(span, start_ns=start, end_ns=end + 1)
             spans.append(span)
         return tuple(spans)
+
+
+def _one_after_another(spans: Sequence[EpisodeSpan]) -> NDArray[np.int64]:
+    """What to add to the times of each episode (E,) int64 ns where they would lie over one another, as they do
+    where each begins at its own zero: then each begins at the next whole second after the one before."""
+    ends = [span.end_ns for span in spans]
+    if all(span.start_ns >= end for span, end in zip(spans[1:], ends[:-1], strict=True)):
+        return np.zeros(len(spans), np.int64)
+    shifts, at = [], 0
+    for span in spans:
+        shifts.append(at - span.start_ns)
+        at += -(-(span.end_ns - span.start_ns) // NS_PER_S) * NS_PER_S
+    return np.array(shifts, np.int64)
 
 
 def _nanoseconds(column: TimeColumn, read: Any) -> NDArray[np.int64]:
