@@ -114,8 +114,9 @@ def test_a_file_comes_with_the_folder_beside_it(tmp_path):
         file.write_text("y")
         _ = 1 / 0
     assert out.read_text() == "x"
-    with whole_file(out, force=True) as (file, _):
+    with whole_file(out, force=True) as (file, beside):
         file.write_text("z")
+        (beside / "account.json").touch()
     assert out.read_text() == "z"
     assert names(tmp_path) == ["out.hdf5", "out.hdf5.twinloop"]
 
@@ -124,4 +125,4 @@ def test_what_a_killed_export_left_of_a_file_is_removed(tmp_path):
     (tmp_path / f".out.hdf5.partial-{dead_process()}").touch()
     with whole_file(tmp_path / "out.hdf5") as (file, _):
         file.touch()
-    assert names(tmp_path) == ["out.hdf5", "out.hdf5.twinloop"]
+    assert names(tmp_path) == ["out.hdf5"]  # nothing is in the folder beside it

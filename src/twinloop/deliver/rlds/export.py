@@ -98,6 +98,7 @@ class _Writer:
         self._export = export
         self._options = options
         self._keys = keys_of(export.specs)
+        self._times = options.times and TIMESTAMP not in self._keys.observations.values()
         self._shards: list[list[int]] = []  # records and bytes of each file
         self._file: IO[bytes] | None = None
 
@@ -155,7 +156,7 @@ class _Writer:
         for name, key in self._keys.cameras.items():
             features[f"steps/observation/{key}"] = bytes_list(episode.cameras[name].files())
         features["steps/valid"] = int_list(episode.valid)
-        if self._options.times:
+        if self._times:
             features[f"steps/observation/{TIMESTAMP}"] = int_list(episode.row_ns)
         return features
 
@@ -174,7 +175,7 @@ class _Writer:
         for name, key in keys.cameras.items():
             spec, form = specs[name], self._export.forms[name].form
             observation[key] = image(spec.shape, form, "uint16" if spec.depth else "uint8", _said(spec))
-        if self._options.times:
+        if self._times:
             said = "The row's true time, in ns on the session's timeline."
             observation[TIMESTAMP] = tensor((), "int64", said)
         names = keys.action_names(specs)

@@ -128,7 +128,8 @@ class _Writer:
         for name, key in keys.cameras.items():
             for at, images in batches(episode.cameras[name], self._export.specs[name].shape):
                 self._put(f"data/{key}", first + at, images, chunk=1)
-        self._put("data/timestamp", first, episode.row_ns / 1e9)
+        if "timestamp" not in keys.observations.values():
+            self._put("data/timestamp", first, episode.row_ns / 1e9)
         self._put("twinloop/row_ns", first, episode.row_ns)
         self._put("twinloop/valid", first, episode.valid)
         for name, times in episode.source_ns.items():
