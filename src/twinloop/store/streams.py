@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from twinloop.core.errors import Where
-from twinloop.core.kinds import Kind
+from twinloop.core.kinds import TIME_COLUMNS, Kind
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.core.timeline import timeline_ns
 from twinloop.store.blobs import hash_file
@@ -186,7 +186,8 @@ class _StreamWriter:
     def append(self, batch: Batch) -> None:
         times = timeline_ns(self._stream, batch.columns)
         self._rows += len(batch)
-        self._extend(times)
+        if set(TIME_COLUMNS).intersection(batch.columns.schema.names):
+            self._extend(times)
         columns = batch.columns
         if batch.payload is not None:
             columns = _with(columns, self._place(columns, batch.payload, times))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twinloop.core.errors import MappingError, UnknownNameError
+from twinloop.core.kinds import TIME_COLUMNS
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def require_stream(recording: Recording, name: str | None, cut: Cut) -> str:
 
 
 def stream_times(recording: Recording, names: list[str]) -> Iterator[NDArray[np.int64]]:
-    """The times of the streams' samples, batch by batch, none empty."""
+    """The times of the streams' samples, batch by batch, none empty; streams without times have none."""
     for batch in recording.scan_times(names):
-        if len(batch):
+        if len(batch) and set(TIME_COLUMNS).intersection(batch.columns.schema.names):
             yield timeline_ns(recording.streams[batch.stream], batch.columns)

@@ -70,13 +70,14 @@ class Limits:
 def repeated_time(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]:
     for stream in subject.streams.values():
         timing = subject.timing(stream)
-        if timing is None or stream.kind in _OF_ONE_MOMENT or timing.span_ns == 0:
+        stamped = stream.timeline == "stamp_ns"
+        if timing is None or stream.kind in _OF_ONE_MOMENT or (timing.span_ns == 0 and not stamped):
             continue
         repeats = timing.repeated
-        allowed = 0.0 if stream.timeline == "stamp_ns" else limits.share
+        allowed = 0.0 if stamped else limits.share
         if not repeats.total or repeats.total <= allowed * timing.count:
             continue
-        listed = limits.listed if stream.timeline == "stamp_ns" else 1
+        listed = limits.listed if stamped else 1
         all_of_them = f"{repeats.total} of {count(timing.count, 'sample')} repeat the time of another"
         for row, start, end, rows in islice(runs(repeats), listed):
             yield Broken(

@@ -31,7 +31,8 @@ _INSTRUCTION = words.word_set("instruction instructions task prompt language goa
 
 def propose_sensors(recording: Recording, *, has_state: bool, has_action: bool) -> list[Feature]:
     """Observations of every other sensor; a state and an action too, where no joints gave them."""
-    streams = [s for s in recording.streams.values() if s.kind in _OBSERVED and s.count != 0]
+    there = (s for s in recording.streams.values() if s.kind in _OBSERVED and s.count != 0)
+    streams = [s for s in there if s.role is not Role.TRUTH]  # no robot sees it when it acts
     features: list[Feature] = []
     if not has_action:
         action = next((s for s in streams if s.kind in _COMMANDED and _commands(s)), None)
