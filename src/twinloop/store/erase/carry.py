@@ -22,10 +22,12 @@ from twinloop.store.erase.journal import redact, redactions
 from twinloop.store.erase.order import Worklist, add_worklist, bury_all, finish, place, worklists
 from twinloop.store.erase.snapshots import withdraw
 from twinloop.store.fsck.sessions import is_manifest, newest_readable
+from twinloop.store.inbox.parcel import PARCELS, PARTS
 from twinloop.store.manifest import SESSIONS, Manifest, encode_manifest
 from twinloop.store.quarantine import FOLDER as QUARANTINE
 from twinloop.store.quarantine import Reason
 from twinloop.store.registry import FOLDER as REGISTRY
+from twinloop.store.sealed import unseal
 from twinloop.store.staging import clean
 from twinloop.store.transfer import asides
 
@@ -77,6 +79,7 @@ class _Erasing:
         for key, _ in history:
             self._remove(key)
         self._quarantine(kept_blobs)
+        self._inbox(kept_blobs)
         self._registry()
         for work in worklists(objects, self.order.id):
             for redaction in work.redactions:
@@ -167,9 +170,19 @@ class _Erasing:
                 for key in keys:
                     self._remove(key)
 
+    def _inbox(self, kept_blobs: set[str]) -> None:
+        """What a robot sends of it once more. Receipts stay: they tell the robot that it may remove its own."""
+        objects = self.store.objects
+        for sha256 in self.order.files:
+            for key in list(objects.walk(f"{PARTS}/{sha256}")) if sha256 not in kept_blobs else ():
+                self._remove(key)
+        for key in list(objects.walk(PARCELS)):
+            if any(key.endswith(f"-{hash[:16]}.json") for hash in self.recordings):
+                self._remove(key)
+
     def _is_about(self, key: str, gone: set[str]) -> bool:
         try:
-            reason = msgspec.json.decode(self.store.objects.get(key), type=Reason)
+            reason = unseal(self.store.objects.get(key), Reason)
         except (msgspec.MsgspecError, TwinloopError):
             return False
         hashes = {reason.hash, *(file.sha256 for file in reason.files)}

@@ -136,7 +136,7 @@ def _quarantine(examination: Examination) -> Iterator[Trouble]:
                 examination.unread = True
                 yield Trouble(Harm.DAMAGE, key, what, MEND)
                 continue
-            reason = msgspec.json.decode(objects.get(key), type=Reason)
+            reason = unseal(objects.get(key), Reason)
             examination.wanted |= {file.sha256 for file in reason.files}
             if reason.hash:
                 examination.wanted.add(reason.hash)

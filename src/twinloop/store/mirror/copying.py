@@ -15,6 +15,7 @@ from twinloop.store.journal import encode_line
 from twinloop.store.manifest import SESSIONS
 from twinloop.store.quarantine import FOLDER as QUARANTINE
 from twinloop.store.quarantine import Reason
+from twinloop.store.sealed import unseal
 from twinloop.store.tombstones import erased_hashes
 from twinloop.store.transfer import Throttle, asides, check_key, copy_object, move_aside
 
@@ -154,7 +155,7 @@ class Copying:
 
     def _reason(self, key: str) -> None:
         try:
-            reason = msgspec.json.decode(self.source.objects.get(key), type=Reason)
+            reason = unseal(self.source.objects.get(key), Reason)
         except msgspec.MsgspecError as error:
             raise StoreError(f"it does not parse: {error}") from None
         hashes = {reason.hash, *(file.sha256 for file in reason.files)}

@@ -84,7 +84,8 @@ def mirror(
         copying.documents(REGISTRY)
         copying.journal()
         copying.quarantine()
-        copying.documents("snapshots")
+        for folder in ("snapshots", "receipts", "digests"):
+            copying.documents(folder)
     for order in orders(source.objects):
         if not is_done(target.objects, order.id) or not has_reached(
             source.objects, order.id, mirror_id(target.url)
