@@ -209,6 +209,8 @@ class Watch:
 
     def _hand_out(self) -> None:
         """Give free workers what is due, once all notes are written; suspects last, and each alone."""
+        if not self._workers.free or not self._queue:
+            return
         self._write_notes()
         now = time.monotonic()
         due = [task for task in self._queue.values() if task.not_before_s <= now]
