@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.calibration import FramePose, encode_calibration
-from twinloop.core.clock import Clock, Epoch
+from twinloop.core.calibration import encode_calibration
 from twinloop.core.errors import Where
-from twinloop.core.kinds import Kind, StampSource
 from twinloop.core.recording import Problem, Recording
 from twinloop.core.stream import Batch, Payload, Stream
 from twinloop.core.timeline import timeline_ns
@@ -22,40 +20,32 @@ from twinloop.formats.ouster.datagrams import Assembler, Datagrams
 from twinloop.formats.ouster.frames import Framer
 from twinloop.formats.ouster.motion import imu_columns, sentence_columns
 from twinloop.formats.ouster.packets import LidarPackets
-from twinloop.formats.ouster.sensors import SAMPLE_BYTES, Member, Traffic, find_members, sample_traffic
+from twinloop.formats.ouster.sensors import SAMPLE_BYTES, Traffic, find_members, sample_traffic
+from twinloop.formats.ouster.units import (
+    MOTION,
+    POINTS,
+    SECOND,
+    SENTENCES,
+    ZONES,
+    Unit,
+    beam_angles,
+    clock_of,
+    metadata_of,
+    poses_of,
+    streams_of,
+    unit_of,
+)
 from twinloop.formats.ouster.zones import zone_columns
-from twinloop.formats.time_column import epoch_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from twinloop.formats.ouster.metadata import Sensor
 
 #: Captures up to this size are gone through when they are opened, so that counts and spans are known.
 _COUNTED = 12 << 20
 #: Points of several frames are handed on together up to this many bytes.
 _CLOUD_BYTES = 16 << 20
-POINTS, SECOND, MOTION, SENTENCES, ZONES = "points", "points2", "imu", "nmea", "zones"
-_KINDS = {
-    POINTS: Kind.POINTS,
-    SECOND: Kind.POINTS,
-    MOTION: Kind.IMU,
-    SENTENCES: Kind.TEXT,
-    ZONES: Kind.TABLE,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """One sensor's part in the recording: its streams' names by what they hold."""
-
-    member: Member
-    prefix: str
-    names: dict[str, str]
-
-    def frame(self, what: str) -> str:
-        return f"{self.prefix}os_{what}"
 
 
 class OusterRecording(Recording):
@@ -66,17 +56,17 @@ class OusterRecording(Recording):
         traffic = sample_traffic(path, quiet, SAMPLE_BYTES)
         members = find_members(path, traffic)
         self._note, self._verify = notes, verify
-        self._units = [_unit(member, len(members) > 1) for member in members]
+        self._units = [unit_of(member, len(members) > 1) for member in members]
         self._beams: dict[str, Beams] = {}
         sensors = [member.sensor for member in members]
         super().__init__(
             path,
             "ouster",
             files=(path, *dict.fromkeys(sensor.file for sensor in sensors)),
-            streams={s.name: s for unit in self._units for s in _streams(unit, traffic)},
-            metadata=_metadata(self._units),
-            calibration=encode_calibration(pose for unit in self._units for pose in _poses(unit))
-            | _beam_angles(self._units),
+            streams={s.name: s for unit in self._units for s in streams_of(unit, traffic)},
+            metadata=metadata_of(self._units),
+            calibration=encode_calibration(pose for unit in self._units for pose in poses_of(unit))
+            | beam_angles(self._units),
             notes=notes.all,
         )
         for unit in self._units:
@@ -131,7 +121,7 @@ class OusterRecording(Recording):
         assembler.finish()
         _note_strangers(strangers, notes, str(self.path))
 
-    def _small(self, unit: _Unit, datagrams: Datagrams, names: set[str]) -> Iterator[Batch]:
+    def _small(self, unit: Unit, datagrams: Datagrams, names: set[str]) -> Iterator[Batch]:
         """Motion, sentences and zones of a block."""
         sensor = unit.member.sensor
         made: list[tuple[str, dict[str, pa.Array]]] = []
@@ -147,7 +137,7 @@ class OusterRecording(Recording):
             if batch.num_rows:
                 yield Batch(name, batch)
 
-    def _clouds(self, unit: _Unit, frames: Iterator[Frame], names: set[str], payload: bool) -> Iterator[Batch]:
+    def _clouds(self, unit: Unit, frames: Iterator[Frame], names: set[str], payload: bool) -> Iterator[Batch]:
         """Frames as clouds, several a batch."""
         sensor = unit.member.sensor
         wanted = [what for what in (POINTS, SECOND) if unit.names.get(what) in names]
@@ -162,7 +152,7 @@ class OusterRecording(Recording):
         if group:
             yield from (self._cloud_batch(unit, group, what, payload) for what in wanted)
 
-    def _cloud_batch(self, unit: _Unit, frames: list[Frame], what: str, payload: bool) -> Batch:
+    def _cloud_batch(self, unit: Unit, frames: list[Frame], what: str, payload: bool) -> Batch:
         sensor = unit.member.sensor
         assert sensor.lidar is not None
         second = what == SECOND
@@ -193,13 +183,13 @@ class OusterRecording(Recording):
             spans[batch.stream] = (min(before[0], start), max(before[1], end))
         for unit in self._units:
             starts = [spans[name][0] for name in unit.names.values() if name in spans]
-            clock = _clock(unit.member.sensor, next(iter(starts), None))
+            clock = clock_of(unit.member.sensor, next(iter(starts), None))
             for name in unit.names.values():
                 span = spans.get(name, (None, None))
                 stream = replace(self.streams[name], count=counts[name], start_ns=span[0], end_ns=span[1])
                 self.streams[name] = replace(stream, stamp_clock=clock)
 
-    def _note_metadata(self, unit: _Unit, traffic: Traffic) -> None:
+    def _note_metadata(self, unit: Unit, traffic: Traffic) -> None:
         sensor = unit.member.sensor
         where = Where(str(sensor.file))
         if sensor.lidar is None and sensor.profile != "OFF":
@@ -223,64 +213,7 @@ class OusterRecording(Recording):
                     return
 
 
-def _unit(member: Member, several: bool) -> _Unit:
-    sensor = member.sensor
-    prefix = f"{sensor.serial or sensor.file.stem}/" if several else ""
-    held = [MOTION] if sensor.imu_size else []
-    if sensor.imu_count:
-        held.append(SENTENCES)
-    if sensor.ports[2]:
-        held.append(ZONES)
-    if sensor.lidar is not None:
-        held = [POINTS, *([SECOND] if sensor.lidar.returns == 2 else []), *held]
-    return _Unit(member, prefix, {what: f"{prefix}{what}" for what in held})
-
-
-def _streams(unit: _Unit, traffic: Traffic) -> Iterator[Stream]:
-    sensor = unit.member.sensor
-    first = _first_stamp(sensor, traffic)
-    for what, name in unit.names.items():
-        lidar = what in (POINTS, SECOND)
-        attributes = {"sensor": sensor.name, "timestamp_mode": sensor.timestamp_mode or "not stated"}
-        if lidar:
-            attributes["log_ns"] = "capture of the first packet"
-            attributes["t"] = "ns after the stamp, of each point"
-        yield Stream(
-            name,
-            _KINDS[what],
-            timeline="stamp_ns",
-            stamp_source=StampSource.SENSOR,
-            stamp_clock=_clock(sensor, first),
-            log_clock=Clock(Epoch.UNIX, "capture"),
-            type_name=sensor.profile
-            if lidar
-            else sensor.imu_profile
-            if what in (MOTION, SENTENCES)
-            else "zone",
-            encoding="ouster",
-            rate_hz=sensor.rate_hz if lidar else None,
-            units={"min_range_m": "m", "max_range_m": "m", "mean_range_m": "m"} if what == ZONES else {},
-            attributes=attributes,
-        )
-
-
-def _first_stamp(sensor: Sensor, traffic: Traffic) -> int | None:
-    for (_, size, _), sample in traffic.samples.items():
-        if sensor.lidar is not None and size == sensor.lidar.size:
-            return int(LidarPackets.of(sensor.lidar, sample).column_time_ns[0, 0])
-    return None
-
-
-def _clock(sensor: Sensor, stamp_ns: int | None) -> Clock:
-    """Its own oscillator counts from when it was switched on; what it takes from outside tells by its size."""
-    outside = sensor.timestamp_mode in ("TIME_FROM_PTP_1588", "TIME_FROM_SYNC_PULSE_IN")
-    unix = stamp_ns is not None and epoch_of(stamp_ns) is Epoch.UNIX
-    if unix and (outside or not sensor.timestamp_mode):
-        return Clock(Epoch.UNIX, "ptp" if outside else "")
-    return Clock(Epoch.DEVICE, sensor.serial)
-
-
-def _packets(unit: _Unit, datagrams: Datagrams) -> LidarPackets:
+def _packets(unit: Unit, datagrams: Datagrams) -> LidarPackets:
     """A block's lidar packets of a sensor; of several on one port, those that carry its serial number."""
     layout = unit.member.sensor.lidar
     assert layout is not None
@@ -289,44 +222,6 @@ def _packets(unit: _Unit, datagrams: Datagrams) -> LidarPackets:
     if identity is None or not len(packets):
         return packets
     return packets.take(np.flatnonzero(packets.identity[:, 0] == identity[0]))
-
-
-def _poses(unit: _Unit) -> Iterator[FramePose]:
-    """Where lidar and IMU sit in the sensor; metadata give millimetres."""
-    from twinloop.core.se3 import SE3
-
-    sensor = unit.member.sensor
-    for what, values in (("lidar", sensor.lidar_to_sensor), ("imu", sensor.imu_to_sensor)):
-        if values is None:
-            continue
-        matrix = np.asarray(values, np.float64).reshape(4, 4)
-        if abs(np.linalg.det(matrix[:3, :3]) - 1) > 1e-3:
-            continue
-        pose = SE3.from_matrix(matrix)
-        translation = tuple((pose.translation[0] / 1000).tolist())
-        yield FramePose(unit.frame("sensor"), unit.frame(what), translation, tuple(pose.rotation[0].tolist()))
-
-
-def _beam_angles(units: list[_Unit]) -> dict[str, object]:
-    """The beams of each lidar, in the metadata's own units."""
-    return {
-        f"lidar/{unit.frame('lidar')}": {
-            "beam_altitude_angles_deg": list(unit.member.sensor.altitude),
-            "beam_azimuth_angles_deg": list(unit.member.sensor.azimuth),
-            "beam_to_lidar_transform_mm": list(unit.member.sensor.beam_to_lidar or ()),
-            "columns_per_frame": unit.member.sensor.columns,
-            "column_window": list(unit.member.sensor.window),
-        }
-        for unit in units
-    }
-
-
-def _metadata(units: list[_Unit]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for unit in units:
-        found[f"{unit.prefix}metadata_file"] = unit.member.sensor.file.name
-        found |= {f"{unit.prefix}{key}": value for key, value in unit.member.sensor.flat.items()}
-    return found
 
 
 def _window(stream: Stream, batch: Batch, start_ns: int | None, end_ns: int | None) -> Batch | None:
