@@ -303,7 +303,7 @@ class Catalog:
         for noun, name in news.gone_facts:
             _delete(connection, tables.facts, {"noun": noun, "name": name})
         for fact in news.facts:
-            place = {"noun": fact.noun, "name": encode_name(fact.id)}
+            place: Row = {"noun": fact.noun, "name": encode_name(fact.id)}
             _replace(connection, tables.facts, place, asdict(fact))
         for some in _batches(sorted(news.gone)):
             for table in (tables.recordings, tables.streams, tables.episodes, tables.findings):

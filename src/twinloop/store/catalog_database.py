@@ -111,7 +111,7 @@ class Database:
         with self._telling(), self._engine.connect() as connection:
             if self._is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
-                yield partial(nullcontext, connection)
+                yield lambda: nullcontext(connection)
                 connection.commit()
                 return
             key = sa.func.hashtextextended(self._schema, 0)

@@ -138,7 +138,7 @@ def _counts(
     *counts: sa.ColumnElement[int],
 ) -> dict[str, tuple[int, int]]:
     query = sa.select(session, *counts).where(session.in_(ids)).group_by(session)
-    return {id: (first, second) for id, first, second in connection.execute(query)}
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
 
 def list_episodes(
@@ -162,7 +162,7 @@ def list_episodes(
         return list(_paged(catalog, query))
     newest_first = query.order_by(*(column.desc() for column in _ORDER)).limit(limit)
     with catalog.reading() as connection:
-        return [EpisodeRow(*row) for row in connection.execute(newest_first)][::-1]
+        return _episode_rows(connection, newest_first)[::-1]
 
 
 def each_episode(
@@ -187,7 +187,7 @@ def _episodes(
     outcome: str | None,
     excluded: bool | None,
     ids: Sequence[str] | None = None,
-) -> sa.Select[tuple[object, ...]]:
+) -> sa.Select:
     e = tables.episodes
     query = sa.select(*(e.c[name] for name in EpisodeRow.__struct_fields__))
     for column, wanted in ((e.c.session, session), (e.c.task, task), (e.c.outcome, outcome)):
@@ -200,7 +200,11 @@ def _episodes(
     return query
 
 
-def _paged(catalog: Catalog, query: sa.Select[tuple[object, ...]]) -> Iterator[EpisodeRow]:
+def _episode_rows(connection: Connection, query: sa.Select) -> list[EpisodeRow]:  # type: ignore[type-arg]
+    return [EpisodeRow(*row) for row in connection.execute(query)]
+
+
+def _paged(catalog: Catalog, query: sa.Select) -> Iterator[EpisodeRow]:
     """The rows of a query page by page, each page from where the last one ended."""
     query = query.order_by(*_ORDER).limit(_PAGE)
     last: EpisodeRow | None = None
@@ -209,7 +213,7 @@ def _paged(catalog: Catalog, query: sa.Select[tuple[object, ...]]) -> Iterator[E
         if last:
             page = query.where(sa.tuple_(*_ORDER) > sa.tuple_(last.session, last.number, last.id))
         with catalog.reading() as connection:
-            rows = [EpisodeRow(*row) for row in connection.execute(page)]
+            rows = _episode_rows(connection, page)
         yield from rows
         if len(rows) < _PAGE:
             return
