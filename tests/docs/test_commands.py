@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from twinloop.testing.robot_tracks import CameraSpec
 from twinloop.testing.synthetic import SessionSpec, record_session
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,16 @@ def test_unattended_from_top_to_bottom(tmp_path):
     for line in commands(ROOT / "docs" / "unattended.md"):
         run(line, tmp_path)
     assert list((tmp_path / "spool").glob("*.mcap")) == []
+
+
+def test_export_from_top_to_bottom(tmp_path):
+    camera = CameraSpec("scene", 10.0, 64, 48)
+    record_session(tmp_path / "a.mcap", SessionSpec(duration_s=4.0, episodes=2, cameras=(camera,)))
+    run("twinloop init demo/store", tmp_path)
+    run("twinloop ingest --store demo/store a.mcap", tmp_path)
+    for line in commands(ROOT / "docs" / "export.md"):
+        run(line, tmp_path)
+    assert len(list((tmp_path / "out").iterdir())) == 10  # two of them folders beside single files
 
 
 def test_readme_shows_commands_that_are_there(tmp_path):
