@@ -10,7 +10,7 @@ from rlds_files import framed
 
 from twinloop.core.recording import Problem
 from twinloop.formats.notes import Notes
-from twinloop.formats.rlds.tfrecord import frames, masked_crc, open_bytes, read_record
+from twinloop.formats.rlds.tfrecord import Room, frames, masked_crc, open_bytes, read_record
 
 RECORDS = [bytes([n]) * (50 + n) for n in range(1, 6)]
 #: Where each record begins.
@@ -20,7 +20,8 @@ STARTS = [sum(len(r) + 16 for r in RECORDS[:n]) for n in range(len(RECORDS))]
 def read(path):
     notes = Notes()
     data = open_bytes(path)
-    found = [read_record(data, f, path, notes, 3, verify=True) for f in frames(data, path, notes)]
+    records = (read_record(data, f, path, notes, Room(), 3, verify=True) for f in frames(data, path, notes))
+    found = [None if record is None else bytes(record) for record in records]
     data.close()
     return found, notes.all
 

@@ -178,7 +178,9 @@ def varints(data: bytes) -> NDArray[np.int64]:
     return np.add.reduceat(parts, starts).view(np.int64)
 
 
-def byte_places(record: bytes, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def byte_places(
+    record: bytes | memoryview, start: int, end: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets and lengths of the values of the BytesList in [start, end) of a record.
 
     Raises:

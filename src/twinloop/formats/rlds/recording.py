@@ -13,7 +13,7 @@ from twinloop.core.recording import Problem, Recording
 from twinloop.core.stream import Batch, Payload
 from twinloop.formats.rlds.example import BrokenExampleError, example_fields
 from twinloop.formats.rlds.streams import STEP_TABLE
-from twinloop.formats.rlds.tfrecord import open_bytes, read_record
+from twinloop.formats.rlds.tfrecord import Room, open_bytes, read_record
 from twinloop.formats.rlds.values import Record, Values, one_a_step, values_of
 
 if TYPE_CHECKING:
@@ -92,23 +92,24 @@ class RldsRecording(Recording):
                 )
                 continue
             try:
+                room = Room()
                 for number in numbers:
-                    record = self._record(data, number)
+                    record = self._record(data, number, room)
                     if record is not None:
                         for name in names:
                             yield from self._batches(name, number, record, start_ns, end_ns, payload)
             finally:
                 data.close()
 
-    def _record(self, data: PlainBytes | InflatedBytes, number: int) -> Record | None:
+    def _record(self, data: PlainBytes | InflatedBytes, number: int, room: Room) -> Record | None:
         episode = self._episodes[number]
         verify = self._verify and number not in self._sound
-        whole = read_record(data, episode.frame, episode.file, self._note, episode.steps, verify=verify)
+        whole = read_record(data, episode.frame, episode.file, self._note, room, episode.steps, verify=verify)
         if whole is None:
             return None
         self._sound.add(number)
         try:
-            return Record(whole, example_fields(lambda at, size: whole[at : at + size], len(whole)))
+            return Record(whole, example_fields(lambda at, size: bytes(whole[at : at + size]), len(whole)))
         except (BrokenExampleError, IndexError) as error:
             self._broken(number, None, error)
             return None

@@ -29,13 +29,18 @@ HEADER, FOOTER = 12, 4
 #: Deflate makes at most this many bytes of one; a record in a packed file holds at most `_MOST_UNPACKED`.
 _MOST_RATIO, _MOST_UNPACKED = 1032, 1 << 30
 _PIECE = 1 << 20
+#: Bytes read and compared at a time: they stay in the processor's cache.
+_AT_ONCE = 1 << 18
 
 
 def masked_crc(data: bytes) -> int:
     """The checksum as TFRecord stores it: CRC-32C, rotated right by 15 bits, plus a constant."""
     import google_crc32c
 
-    crc: int = google_crc32c.value(data)
+    return _masked(google_crc32c.value(data))
+
+
+def _masked(crc: int) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -200,16 +205,46 @@ def _failure(data: PlainBytes | InflatedBytes) -> str:
     return f": {failure}" if failure else ""
 
 
+class Room:
+    """Memory for one record, used again for the next: fresh pages for each would cost more than reading it."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def of(self, length: int) -> memoryview:
+        """Memory of `length` bytes; what an earlier call gave is overwritten."""
+        if len(self._bytes) < length:
+            self._bytes = bytearray(length)
+        return memoryview(self._bytes)[:length]
+
+
 def read_record(
-    data: PlainBytes | InflatedBytes, frame: Frame, path: Path, notes: Notes, lost: int, *, verify: bool
-) -> bytes | None:
-    """A record's data; None, with a note, where it ends early or does not fit its checksum."""
-    record = data.read(frame.start, frame.length)
+    data: PlainBytes | InflatedBytes,
+    frame: Frame,
+    path: Path,
+    notes: Notes,
+    room: Room,
+    lost: int,
+    *,
+    verify: bool,
+) -> memoryview | None:
+    """A record's data, in `room`; None, with a note, where it ends early or does not fit its checksum."""
+    import google_crc32c
+
     where = Where(file=str(path), byte=frame.start)
-    if len(record) < frame.length:
-        notes.add(Problem.TRUNCATED, f"a record of {frame.length} bytes has {len(record)}", where, lost)
+    record = room.of(min(frame.length, max(0, data.most - frame.start)))
+    at = crc = 0
+    while at < len(record):
+        piece = data.read(frame.start + at, min(_AT_ONCE, len(record) - at))
+        if not piece:
+            break
+        record[at : at + len(piece)] = piece
+        crc = google_crc32c.extend(crc, piece) if verify else 0
+        at += len(piece)
+    if at < frame.length:
+        notes.add(Problem.TRUNCATED, f"a record of {frame.length} bytes has {at}", where, lost)
         return None
-    if verify and masked_crc(record) != int.from_bytes(data.read(frame.start + frame.length, FOOTER), "little"):
+    if verify and _masked(crc) != int.from_bytes(data.read(frame.start + at, FOOTER), "little"):
         notes.add(Problem.CORRUPT, "a record's data does not fit its checksum", where, lost)
         return None
     return record

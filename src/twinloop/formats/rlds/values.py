@@ -37,12 +37,12 @@ FLAT, LENGTHS = "ragged_flat_values", "ragged_row_lengths_0"
 class Record:
     """One Example: its bytes and where each feature lies in them."""
 
-    data: bytes
+    data: memoryview
     fields: Mapping[str, Field]
 
     def wire(self, field: Field) -> bytes:
         """The wire bytes of a list."""
-        return self.data[field.start : field.end]
+        return bytes(self.data[field.start : field.end])
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _texts(leaf: Leaf, record: Record, field: Field, rows: int) -> pa.Array:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # no UTF-8
         spans = zip(offset.tolist(), length.tolist(), strict=True)
-        return pa.array([record.data[o : o + n].decode("utf-8", "replace") for o, n in spans], pa.string())
+        return pa.array([str(record.data[o : o + n], "utf-8", "replace") for o, n in spans], pa.string())
     return texts
 
 
@@ -191,7 +191,7 @@ def _unpacked(leaf: Leaf, record: Record, field: Field, rows: int) -> NDArray[An
         raise BrokenExampleError(f"{leaf.key} has {len(offset)} values in {rows} steps")
     pieces = []
     for start, size in zip(offset.tolist(), length.tolist(), strict=True):
-        piece = record.data[start : start + size]
+        piece = bytes(record.data[start : start + size])
         if leaf.encoding == "zlib":
             try:
                 piece = zlib.decompressobj().decompress(piece, wanted + 1)
