@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -156,6 +157,20 @@ def test_what_cannot_be_a_store_is_told(bucket, monkeypatch):
     assert Store.create(f"{bucket}/store").url == f"{bucket}/store"
     with pytest.raises(UnreachableError, match="no such bucket"):
         Store.create("s3://bucket-that-is-not-there/x")
+
+
+class Heedless(FaultyProxy):
+    """An S3 that knows no conditions."""
+
+    def _forward(self, client, head, body, fault):
+        super()._forward(client, re.sub(rb"(?i)\r\nif-none-match:[^\r]*", b"", head), body, fault)
+
+
+def test_a_server_without_conditional_writes_is_refused(bucket, s3_server, monkeypatch):
+    with Heedless(*s3_server) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        with pytest.raises(StoreError, match="writes over"):
+            Store.create(f"{bucket}/store")
 
 
 def test_the_verbs_take_its_url(bucket, recording, monkeypatch, capsys):

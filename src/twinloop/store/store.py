@@ -91,7 +91,15 @@ class Store:
                 expected="a bucket or prefix without objects: everything in a store is twinloop's",
                 fix=f"twinloop init {location.url}/store",
             )
-        location.objects.put(MARKER, _settings_of_new(location.objects, catalog).encode())
+        settings = _settings_of_new(location.objects, catalog).encode()
+        location.objects.put(MARKER, settings)
+        if location.objects.shared and location.objects.put(MARKER, settings):
+            raise StoreError(
+                "the object store writes over what is there",
+                where=location.url,
+                expected="conditional writes (If-None-Match: *), without which writers undo each other's work",
+                fix="use a server that has them",
+            )
         return cls.open(location.url)._with_catalog(catalog)
 
     def _with_catalog(self, catalog: str | None) -> Store:
