@@ -53,6 +53,10 @@ def watch(
     Goes on where it stopped, however it stopped; writes a digest of each day into the store. SIGTERM or
     Ctrl-C ends it after the files at hand. Exit codes: 0; 2 usage; 3 something in quarantine or not taken in.
     """
+    from twinloop.engine.workers import import_ahead
+
+    import_ahead(["twinloop.store.warm", "twinloop.store.watch.jobs"])  # while this process looks around
+
     from twinloop.store.store import Store
     from twinloop.store.watch.diary import Diary
     from twinloop.store.watch.sources import open_source

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnreachableError
 from twinloop.store.inbox.parcel import PARTS, RECEIPTS, parcel_keys, read_parcel, receipt_key
 from twinloop.store.inbox.receive import receive
 from twinloop.store.objects import Objects
@@ -101,7 +101,7 @@ class Link:
     def put(self, key: str, data: bytes) -> bool:
         if self.left < len(data):
             self.left, self.lost = self._lost_after, self.lost + 1
-            raise StoreError("the link is lost")
+            raise UnreachableError("the link is lost")
         self.left -= len(data)
         if key.startswith(PARTS):
             self.parts.append(key)

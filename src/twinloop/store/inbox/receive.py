@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError, TwinloopError, Where
+from twinloop.core.errors import StoreError, TwinloopError, UnreachableError, Where
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.engine.progress import no_report
 from twinloop.store.blobs import SourceFile, blob_key
@@ -70,7 +70,7 @@ def receive(store: Store, key: str, refuse: str = "", report: Report = no_report
             return replace(outcome, path=_title(parcel))
         clear(objects, parcel)
         return replace(outcome, path=_title(parcel))
-    except TwinloopError as error:
+    except (TwinloopError, UnreachableError) as error:
         return Outcome(key, Status.FAILED, message=str(error), exit_code=error.exit_code)
     except OSError as error:
         return Outcome(key, Status.FAILED, message=f"the system refused: {error}", exit_code=3)

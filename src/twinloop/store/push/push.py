@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError, TwinloopError
+from twinloop.core.errors import StoreError, TwinloopError, UnreachableError
 from twinloop.store.blobs import ChangedError
 from twinloop.store.inbox.parcel import clear_parts, lay_down, read_receipt
 from twinloop.store.inbox.send import part_bytes, send_parts
@@ -133,7 +133,7 @@ class Push:
                     self._ask_for_receipts(objects)
                     unsent = self._send_a_turn(objects)
                     self._failures, self.tally.offline = 0, ""
-                except StoreError as error:
+                except (StoreError, UnreachableError) as error:
                     self._back_off(error)
                     continue
                 self._told()
@@ -183,7 +183,7 @@ class Push:
             elif self._parts_sent(objects, item, packed):
                 item.sent = True
                 self._take_in(packed.parcel.key)
-        except StoreError:
+        except (StoreError, UnreachableError):
             item.parts = None
             raise
         except ChangedError:
@@ -249,7 +249,7 @@ class Push:
             except (TwinloopError, OSError) as error:
                 self.tally.troubles[item.arrival.name] = str(error)
 
-    def _back_off(self, error: StoreError) -> None:
+    def _back_off(self, error: StoreError | UnreachableError) -> None:
         """Wait for the link, longer each time, and never in step with other robots."""
         self.tally.offline = error.what
         self._objects = None

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinloop.core.errors import TwinloopError, UnreachableError
 from twinloop.store.inbox.receive import receive
 from twinloop.store.ingest import ingest
 from twinloop.store.outcome import Outcome, Status
@@ -41,8 +42,11 @@ class Job:
 
 def work(url: str, job: Job, report: Report) -> Outcome:
     """Do a job for the store at `url`."""
-    store = _open(url)
-    outcome = _do(store, job, report)
+    try:
+        outcome = _do(_open(url), job, report)
+    except (TwinloopError, UnreachableError) as error:
+        what = job.parcel or str(job.path)
+        outcome = Outcome(what, Status.FAILED, message=str(error), exit_code=error.exit_code)
     if outcome.status is Status.FAILED:
         _open.cache_clear()  # a connection that broke is not for the next one to find
     return outcome

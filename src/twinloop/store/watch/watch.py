@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import StoreError
+from twinloop.core.errors import StoreError, UnreachableError
 from twinloop.engine.workers import Crash, Workers
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.watch.jobs import Job, work
@@ -163,7 +163,7 @@ class Watch:
         """Do a step that needs the store or a source; one that is out of reach is waited for."""
         try:
             step()
-        except StoreError as error:
+        except (StoreError, UnreachableError) as error:
             self.tally.offline = str(error)
         else:
             if step == self._look:
@@ -294,7 +294,7 @@ class Watch:
         try:
             self._diary.write_due()
             self.tally.undigested = ""
-        except StoreError as error:
+        except (StoreError, UnreachableError) as error:
             self.tally.undigested = str(error)
             self._next_digest_s = time.monotonic() + _DIGEST_PAUSE_S
 
