@@ -22,6 +22,7 @@ settings.load_profile("steady")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--heavy", action="store_true", help="Run what is sized down, or left out, in full.")
+    parser.addoption("--torture", action="store_true", help="Fuzz and kill as often as `make torture` does.")
 
 
 @pytest.fixture(scope="session")
