@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from twinloop.core.errors import StoreError, UnreachableError
 from twinloop.store.inbox.parcel import PARTS, RECEIPTS, parcel_keys, read_parcel, receipt_key
 from twinloop.store.inbox.receive import receive
+from twinloop.store.inbox.send import part_bytes
 from twinloop.store.objects import Objects
 from twinloop.store.outcome import Status
 from twinloop.store.push.push import Push, PushOptions, Tally
@@ -169,6 +171,7 @@ def test_a_receipt_of_other_bytes_removes_nothing(folder, store):
         store.objects.put(receipt_key(parcel.hash), json.dumps({"hash": parcel.hash, "kept": []}).encode())
     done = push(folder, store.objects)
     assert (done.confirmed, done.removed) == (2, 0)
+    assert "stays here" in done.troubles["a.mcap"]
     assert len(recordings(folder)) == 2
 
 
@@ -254,6 +257,18 @@ def test_an_envelope_that_claims_another_hash_is_kept_aside(folder, store):
     assert receive(store, key).status is Status.QUARANTINED
     assert list(store.objects.walk(RECEIPTS)) == []
     assert not store.objects.exists(key)
+
+
+def test_the_limit_holds_on_average(folder, store, monkeypatch):
+    now_s = [0.0]
+    clock = SimpleNamespace(
+        monotonic=lambda: now_s[0], sleep=lambda pause_s: now_s.__setitem__(0, now_s[0] + pause_s)
+    )
+    monkeypatch.setattr("twinloop.store.transfer.time", clock)
+    sent = push(folder, store.objects, limit=1000.0).sent_bytes
+    assert sent > 4000
+    assert now_s[0] == pytest.approx(sent / 1000.0)
+    assert (part_bytes(1e6), part_bytes(10.0), part_bytes(1e12)) == (1_000_000, 64 << 10, 8 << 20)
 
 
 def test_two_at_once_keep_out_of_each_others_way(folder, store):

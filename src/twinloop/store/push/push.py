@@ -245,7 +245,12 @@ class Push:
             self.tally.refused[item.arrival.name] = receipt.refused
         elif not self._options.keep:
             try:
-                self.tally.removed += self._spool.remove(item.arrival, receipt)
+                if self._spool.remove(item.arrival, receipt):
+                    self.tally.removed += 1
+                else:
+                    self.tally.troubles[item.arrival.name] = (
+                        "the receipt names none of its bytes; it stays here"
+                    )
             except (TwinloopError, OSError) as error:
                 self.tally.troubles[item.arrival.name] = str(error)
 

@@ -43,7 +43,7 @@ _LOOKING_SHARE = 5
 _DIGEST_PAUSE_S = 60.0
 _UNREADABLE = 3  # the exit code of what may be better the next time
 #: Files after which a worker gives way to a fresh one, and seconds of silence after which it is ended.
-_LIFETIME, _PATIENCE_S = 1000, 3600.0
+_LIFETIME, _PATIENCE_S = 1000, 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
