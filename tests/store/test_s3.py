@@ -20,6 +20,7 @@ from twinloop.store.queries import list_episodes, list_sessions
 from twinloop.store.sources import IngestOptions
 from twinloop.store.store import Store
 from twinloop.testing.faulty_proxy import FaultyProxy
+from twinloop.testing.synthetic import SessionSpec, record_session
 
 
 @pytest.fixture
@@ -123,6 +124,26 @@ def test_two_machines_take_in_one_recording_at_once(hosts, recording):
         (row,) = list_sessions(host.catalog)
         assert len(host.session(row.id).manifest.recordings) == 1
         assert [t for t in check_store(host) if t.harm is not Harm.LEFTOVER] == []
+
+
+def test_two_machines_with_two_sessions_in_mind_agree_on_one(hosts, recording, tmp_path):
+    sessions = []
+    for seed, host in enumerate(hosts):
+        record_session(tmp_path / f"{seed}.mcap", SessionSpec(seed=30 + seed, duration_s=2.0, cameras=()))
+        sessions.append(ingest(host, tmp_path / f"{seed}.mcap").session)
+    with ThreadPoolExecutor(2) as at_once:
+        outcomes = list(
+            at_once.map(lambda host, to: ingest(host, recording, IngestOptions(session=to)), hosts, sessions)
+        )
+    assert {outcome.session for outcome in outcomes} < set(sessions)
+    held = [entry.hash for id in sessions for entry in hosts[0].manifests.latest(id).recordings]
+    assert len(held) == len(set(held)) == 3
+
+
+def test_a_session_that_another_machine_has_just_taken_in_is_found(hosts, recording):
+    assert list_sessions(hosts[1].catalog) == []
+    session = ingest(hosts[0], recording).session
+    assert hosts[1].session(session).session.id == session
 
 
 def test_machines_at_one_journal_lose_nothing(hosts, recording):

@@ -59,6 +59,12 @@ def read_claim(objects: Objects, hash: str) -> Claim | None:
     return _decode(revisions.get(number)) if number else None
 
 
+def is_young(objects: Objects, hash: str) -> bool:
+    """Whether a recording is claimed so lately that another machine may be at it."""
+    held = read_claim(objects, hash)
+    return held is not None and seconds_since(held.at) < _FRESH_S
+
+
 def all_claims(objects: Objects) -> list[Claim]:
     """The claim that holds of every recording."""
     hashes = sorted(

@@ -17,7 +17,7 @@ from twinloop.core.errors import StoreError, TwinloopError, UnreachableError, Un
 from twinloop.core.ids import new_ulid
 from twinloop.core.recording import Problem
 from twinloop.engine.progress import Meter, no_report
-from twinloop.store.claims import claim
+from twinloop.store.claims import claim, is_young
 from twinloop.store.commit import commit_recording, follow, register_facts
 from twinloop.store.disk import NO_ROOM, write_refused
 from twinloop.store.making import Making, read_options
@@ -124,6 +124,7 @@ class _Intake:
             Status.PLANNED,
             format=recording.format,
             bytes=recording.size_bytes,
+            streams=len(recording.streams),
             episodes=len(spans),
             message=f"{len(recording.streams)} streams, {named} features, cut: {mapping.episodes.by.value}",
         )
@@ -142,13 +143,18 @@ class _Intake:
                 return present
             if sessions := sessions_with(self.store.catalog, raw.hash):
                 return self._repair(recording, raw, sessions, staging)
-            session = follow(self.store.manifests, self._claim(raw, wanted))
-            return self._store(recording, raw, session, staging)
+            claimed = self._claim(raw, wanted)
+            outcome = self._store(recording, raw, follow(self.store.manifests, claimed), staging)
+        if wanted in (None, claimed) or outcome.message:
+            return outcome
+        join = f"twinloop session join {wanted} {claimed}"
+        return replace(outcome, message=f"it was on its way into this session; to have both in one: {join}")
 
     def _claim(self, raw: RawFiles, wanted: str | None) -> str:
         """The session that it goes into; a new one if the session of an earlier attempt was erased."""
         objects, files = self.store.objects, [file.sha256 for file in raw.files]
-        session = claim(objects, raw.hash, wanted or new_ulid(), insist=wanted is not None, files=files)
+        insist = wanted is not None and not (objects.shared and is_young(objects, raw.hash))
+        session = claim(objects, raw.hash, wanted or new_ulid(), insist=insist, files=files)
         if session in erased_hashes(objects):
             return claim(objects, raw.hash, new_ulid(), insist=True, files=files)
         return session
@@ -180,7 +186,9 @@ class _Intake:
             recording=raw.hash,
             format=recording.format,
             bytes=raw.size,
+            streams=len(entry.streams),
             episodes=len(entry.episodes),
+            duration_s=entry.duration_s,
             findings=self._count(self.store, manifest, entry),
             lost=lost,
             quarantine=quarantine_id(raw.hash, self.path) if lost else None,
@@ -276,7 +284,9 @@ class _Intake:
             recording=raw.hash,
             format=recording.format,
             bytes=raw.size,
+            streams=len(entry.streams),
             episodes=len(episodes),
+            duration_s=entry.duration_s,
             findings=self._count(store, manifest, entry),
             lost=lost,
             quarantine=quarantine_id(raw.hash, self.path) if lost else None,

@@ -191,7 +191,12 @@ class Store:
         """
         from twinloop.store.queries import resolve_session
 
-        session = resolve_session(self.catalog, id)
+        catalog = self.catalog
+        try:
+            session = resolve_session(catalog, id)
+        except StoreError:  # perhaps it was taken in since the catalog was last brought up to date
+            catalog.sync()
+            session = resolve_session(catalog, id)
         manifest = self.manifests.latest(session)
         if manifest is None:
             raise StoreError(f"the session {session} has no manifest", fix="run `twinloop store fsck`")
