@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -191,16 +192,22 @@ def _line(outcome: Outcome) -> str:
 
 
 def _summarise(outcomes: Sequence[Outcome]) -> None:
+    folders = [str(Path(outcome.path).parent) for outcome in outcomes]
+    above = os.path.commonpath(folders)
     table = plain_table(
-        "session", "recording", "format", ">size", ">episodes", ">errors", ">warnings", "status"
+        *("session", "folder", "recording", "format", ">size", ">streams", ">episodes", ">length"),
+        *(">errors", ">warnings", "status"),
     )
-    for outcome in outcomes:
+    for outcome, folder in zip(outcomes, folders, strict=True):
         table.add_row(
             short(outcome.session) if outcome.session else "",
+            os.path.relpath(folder, above) if folder != above else "",
             Path(outcome.path).name,
             outcome.format or "",
             megabytes(outcome.bytes),
+            str(outcome.streams),
             str(outcome.episodes),
+            "" if outcome.duration_s is None else f"{outcome.duration_s:.3f} s",
             str(outcome.findings.get("error", 0)),
             str(outcome.findings.get("warning", 0)),
             outcome.status.value + (" in part" if outcome.lost and outcome.session else ""),

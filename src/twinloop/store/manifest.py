@@ -130,6 +130,16 @@ class RecordingEntry:
         return sum(file.size for file in self.files)
 
     @property
+    def duration_s(self) -> float | None:
+        """From the first to the last sample of its longest stream; None where no stream has times."""
+        spans = [
+            held.stream.end_ns - held.stream.start_ns
+            for held in self.streams
+            if held.stream.start_ns is not None and held.stream.end_ns is not None
+        ]
+        return max(spans) / 1e9 if spans else None
+
+    @property
     def extent(self) -> tuple[int, int] | None:
         """First and last time of its samples, cut to the part that belongs here; None without samples."""
         times = [(s.stream.start_ns, s.stream.end_ns) for s in self.streams]

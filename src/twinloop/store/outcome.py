@@ -24,7 +24,8 @@ class Outcome:
     """What became of one path.
 
     Attributes:
-        session: where it is. recording: its hash. episodes: how many. findings: count by severity.
+        session: where it is. recording: its hash. streams, episodes: how many. findings: count by severity.
+        duration_s: from the first to the last sample of its longest stream; None without times.
         lost: what of it could not be read; its raw bytes are in `quarantine`.
         message: why it failed, or what else to know. new: registry entries that were made for it.
         exit_code: what the command line ends with for this path alone.
@@ -36,7 +37,9 @@ class Outcome:
     recording: str | None = None
     format: str | None = None
     bytes: int = 0
+    streams: int = 0
     episodes: int = 0
+    duration_s: float | None = None
     findings: dict[str, int] = field(default_factory=dict)
     lost: tuple[ReadNote, ...] = ()
     quarantine: str | None = None
