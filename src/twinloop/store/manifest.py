@@ -135,7 +135,9 @@ class RecordingEntry:
         spans = [
             held.stream.end_ns - held.stream.start_ns
             for held in self.streams
-            if held.stream.start_ns is not None and held.stream.end_ns is not None
+            if held.stream.start_ns is not None
+            and held.stream.end_ns is not None
+            and (held.stream.start_ns, held.stream.end_ns) != (0, 0)  # of samples that have no time
         ]
         return max(spans) / 1e9 if spans else None
 
