@@ -47,7 +47,7 @@ from twinloop.checks.subject import SPORADIC_KINDS
 from twinloop.checks.wording import count, runs
 from twinloop.core.errors import Where
 from twinloop.core.finding import Severity
-from twinloop.core.kinds import GROUPED_KINDS
+from twinloop.core.kinds import GROUPED_KINDS, StampSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +73,8 @@ def repeated_time(subject: RecordingSubject, limits: Limits) -> Iterator[Broken]
         stamped = stream.timeline == "stamp_ns"
         if timing is None or stream.kind in _OF_ONE_MOMENT or (timing.span_ns == 0 and not stamped):
             continue
+        if stamped and stream.stamp_source is StampSource.NONE:
+            continue  # it has no times, which are no repeated ones
         repeats = timing.repeated
         allowed = 0.0 if stamped else limits.share
         if not repeats.total or repeats.total <= allowed * timing.count:
