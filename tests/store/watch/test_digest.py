@@ -60,6 +60,15 @@ def test_hours_are_counted_once_and_errors_are_not_usable(stocked):
     assert make_digest(stocked, TODAY - timedelta(days=1)).recordings == 0
 
 
+def test_where_a_report_is_damaged_nothing_is_known_to_be_usable(stocked):
+    for key in list(stocked.objects.walk("sessions")):
+        if key.endswith("report.json"):
+            stocked.objects.delete(key)
+    digest = make_digest(stocked, TODAY)
+    assert (digest.episodes, digest.usable_episodes) == (3, 0)
+    assert len(digest.troubles) == 2
+
+
 def test_costs_are_what_is_stated():
     rates = rates_of({"costs": {"operator_per_hour": 30, "storage_per_gb_month": 0.02, "currency": "EUR"}})
     found = cost(rates, recorded_h=4.0, usable_h=2.0, size=50_000_000_000)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from twinloop.store.watch.costs import Cost
-    from twinloop.store.watch.digest import Digest, Hours
+    from twinloop.store.watch.digest import Digest
+    from twinloop.store.watch.usable import Hours
 
 _MOST_SHOWN = 10
 
