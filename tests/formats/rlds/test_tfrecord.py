@@ -10,7 +10,8 @@ from rlds_files import framed
 
 from twinloop.core.recording import Problem
 from twinloop.formats.notes import Notes
-from twinloop.formats.rlds.tfrecord import Room, frames, masked_crc, open_bytes, read_record
+from twinloop.formats.rlds.tfrecord import frames, masked_crc, open_bytes, read_record
+from twinloop.formats.steps.room import Room
 
 RECORDS = [bytes([n]) * (50 + n) for n in range(1, 6)]
 #: Where each record begins.

@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from twinloop.core.clock import NS_PER_S
 from twinloop.core.errors import UnreadableError, Where
-from twinloop.core.kinds import TIME_COLUMNS
+from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
 from twinloop.core.stream import Batch, Stream
 from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
-from twinloop.formats.hdf5.tree import H5_ERRORS, open_file
+from twinloop.formats.hdf5.tree import H5_ERRORS, open_file, read_rows
 from twinloop.formats.steps.grid import CLOCK, StepGrid, by_chunks
+from twinloop.formats.steps.room import Room
 from twinloop.formats.time_column import floats_to_ns, to_ns
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Hdf5Recording(Recording):
         self._note = notes
         self._like: dict[str, Array] = {}
         self._sound: set[str] = set()
+        self._room = Room()
         lengths = [
             max([episode.steps or 0, *(self._rows(s, k) for s in plan.streams)])
             for k, episode in enumerate(plan.episodes)
@@ -210,7 +212,8 @@ class Hdf5Recording(Recording):
         def read(source: str) -> Any:
             if source == "#":
                 return np.arange(run.start, run.stop)
-            return file[path_in(group, source)][run.start : run.stop]
+            room = self._room if stream.decoder.kind in PAYLOAD_KINDS else None
+            return read_rows(file, self._arrays[path_in(group, source)], run.start, run.stop, room)
 
         if stream.times is None:
             times = {"stamp_ns": self._grid.stamps(episode, run)}

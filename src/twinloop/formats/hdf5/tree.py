@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import h5py
 
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.room import Room
 
 #: What h5py raises on damage.
 H5_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError)
@@ -61,6 +62,27 @@ def open_file(path: Path) -> Iterator[h5py.File]:
         file.close()
 
 
+def read_rows(file: h5py.File, array: Array, start: int, stop: int, room: Room | None = None) -> Any:
+    """Rows [start, stop) of a dataset; in `room`, where it is given, until it is used again."""
+    from h5py import h5d, h5s
+
+    if array.dtype.kind == "O":
+        return file[array.path][start:stop]
+    dataset = h5d.open(file.id, array.path.encode("utf-8", "surrogateescape"))
+    if dataset.shape != array.shape or dataset.dtype != array.dtype:
+        raise ValueError("the dataset is another than when the file was opened")
+    shape = (stop - start, *array.shape[1:])
+    if room is None:
+        rows = np.empty(shape, array.dtype)
+    else:
+        size = math.prod(shape) * array.dtype.itemsize
+        rows = np.frombuffer(room.of(size), array.dtype).reshape(shape)
+    space = dataset.get_space()
+    space.select_hyperslab((start, *(0,) * (len(array.shape) - 1)), rows.shape)
+    dataset.read(h5s.create_simple(rows.shape), space, rows)
+    return rows
+
+
 class Tree:
     """What is in a file. `arrays` by path without the leading ``/``; `groups` in the file's order."""
 
@@ -72,7 +94,7 @@ class Tree:
         self._size = path.stat().st_size
         self._notes = notes
         self._seen: set[int] = set()
-        self._walk(file, "", 0)
+        self._walk(file["/"].id, "", 0)
         self._sorted = sorted(self.arrays)
 
     def children(self, group: str) -> list[str]:
@@ -125,10 +147,10 @@ class Tree:
         value = owner[name]
         return None if isinstance(value, h5py.Empty | h5py.Reference) else _plain(value)
 
-    def _walk(self, group: Any, path: str, depth: int) -> None:
-        import h5py
+    def _walk(self, group: h5py.h5g.GroupID, path: str, depth: int) -> None:
+        from h5py import h5d, h5g, h5o
 
-        address = h5py.h5o.get_info(group.id).addr
+        address = h5o.get_info(group).addr
         if address in self._seen or depth > _DEEPEST:
             return
         self._seen.add(address)
@@ -141,100 +163,100 @@ class Tree:
             if len(self.arrays) + len(self.groups) > _MOST_OBJECTS:
                 self._note(path, f"more than {_MOST_OBJECTS} objects; the rest is passed over", None)
                 return
-            below = f"{path}/{name}" if path else str(name)
+            text = name.decode("utf-8", "surrogateescape")
+            below = f"{path}/{text}" if path else text
             try:
                 found = self._linked(group, name, 0)
-                if isinstance(found, h5py.Group):
+                if isinstance(found, h5g.GroupID):
                     self.groups.append(below)
                     self._walk(found, below, depth + 1)
-                elif isinstance(found, h5py.Dataset):
+                elif isinstance(found, h5d.DatasetID):
                     self._take(found, below)
             except _RefusedError as refused:
                 self._note(below, f"{refused}; it is not read")
             except H5_ERRORS as error:
                 self._note(below, f"cannot be opened: {error}", None)
 
-    def _linked(self, group: Any, name: str, hops: int) -> Any:
+    def _linked(self, group: h5py.h5g.GroupID, name: bytes, hops: int) -> Any:
         """The object of a name, without ever leaving the file."""
-        import h5py
+        from h5py import h5g, h5l, h5o
 
-        link = group.get(name, getlink=True)
-        if isinstance(link, h5py.ExternalLink):
-            raise _RefusedError(f"a link to another file, {link.filename}")
-        if not isinstance(link, h5py.SoftLink):
-            return group[name]
+        kind = group.links.get_info(name).type
+        if kind == h5l.TYPE_HARD:
+            return h5o.open(group, name)
+        if kind != h5l.TYPE_SOFT:
+            raise _RefusedError("a link to another file")
         if hops >= _MOST_HOPS:
             raise _RefusedError(f"a link through more than {_MOST_HOPS} others")
-        found = self._file if link.path.startswith("/") else group
-        for part in link.path.split("/"):
-            if part in ("", "."):
+        target = group.links.get_val(name)
+        found = self._file["/"].id if target.startswith(b"/") else group
+        for part in target.split(b"/"):
+            if part in (b"", b"."):
                 continue
-            if not isinstance(found, h5py.Group) or part not in found:
-                raise _RefusedError(f"a link to {link.path}, which is not there")
+            if not isinstance(found, h5g.GroupID) or not found.links.exists(part):
+                raise _RefusedError(f"a link to {target.decode('utf-8', 'replace')}, which is not there")
             found = self._linked(found, part, hops + 1)
         return found
 
-    def _take(self, dataset: Any, path: str) -> None:
-        refused = self._refusal(dataset)
+    def _take(self, dataset: h5py.h5d.DatasetID, path: str) -> None:
+        from h5py import h5d
+
+        plan, shape, dtype = dataset.get_create_plist(), dataset.shape, dataset.dtype
+        chunk = plan.get_chunk() if plan.get_layout() == h5d.CHUNKED else None
+        refused = _why_not(plan, dtype) or self._wrong_size(dataset, shape, chunk, dtype.itemsize)
         if refused:
-            self._note(path, f"{refused}; it is not read", dataset.shape[0] if dataset.shape else None)
+            self._note(path, f"{refused}; it is not read", shape[0] if shape else None)
             return
-        if dataset.shape is not None:
-            if dataset.chunks and (missing := _unwritten(dataset)):
-                self._note(path, f"{missing} of its chunks were never written: fill values stand there", None)
-            rows = dataset.chunks[0] if dataset.chunks else 0
-            stored = dataset.id.get_storage_size()
-            self.arrays[path] = Array(path, tuple(dataset.shape), dataset.dtype, rows, stored)
+        stored = dataset.get_storage_size()
+        self.arrays[path] = Array(path, tuple(shape), dtype, chunk[0] if chunk else 0, stored)
+        if chunk and (missing := _chunks(shape, chunk) - dataset.get_num_chunks()) > 0:
+            self._note(path, f"{missing} of its chunks were never written: fill values stand there", None)
 
-    def _refusal(self, dataset: Any) -> str:
-        """Why a dataset is not read; empty: it is."""
-        import h5py
-
-        if dataset.dtype.kind == "V" and dataset.dtype.names:
-            return "its values are records of several fields"
-        if dataset.dtype.kind == "O" and h5py.check_string_dtype(dataset.dtype) is None:
-            base = h5py.check_vlen_dtype(dataset.dtype)
-            if base is None or base != np.uint8:
-                return f"its values are of type {dataset.dtype}"
-        plan = dataset.id.get_create_plist()
-        if dataset.is_virtual:
-            return "a virtual dataset: its values lie in other files"
-        if plan.get_external_count():
-            return "its values lie in other files"
-        unknown = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
-        unknown = [code for code in unknown if code not in _FILTERS]
-        if unknown:
-            return f"its filter {unknown[0]} needs a plug-in of HDF5"
-        return self._wrong_size(dataset)
-
-    def _wrong_size(self, dataset: Any) -> str:
+    def _wrong_size(
+        self, dataset: h5py.h5d.DatasetID, shape: tuple[int, ...], chunk: tuple[int, ...] | None, size: int
+    ) -> str:
         """What its declared shape wants and the file cannot hold; empty: it fits."""
-        size, shape = dataset.dtype.itemsize, dataset.shape
-        if not shape or not math.prod(shape):
-            return ""
         total = math.prod(shape) * size
-        if dataset.chunks is None:
-            stored = dataset.id.get_storage_size()
+        if not shape or not total:
+            return ""
+        if chunk is None:
             if total > self._size:
                 return f"its shape {shape} wants {total} bytes, the file has {self._size}"
+            stored = dataset.get_storage_size()
             return f"{stored} of its {total} bytes were written" if stored < total else ""
-        chunk = math.prod(dataset.chunks) * size
-        if chunk > min(_MOST_CHUNK, self._size * _MOST_RATIO):
-            return f"its chunks of {chunk} bytes are more than the file can hold"
-        wanted = math.prod(-(-n // c) for n, c in zip(shape, dataset.chunks, strict=True))
+        unpacked = math.prod(chunk) * size
+        if unpacked > min(_MOST_CHUNK, self._size * _MOST_RATIO):
+            return f"its chunks of {unpacked} bytes are more than the file can hold"
+        wanted, written = _chunks(shape, chunk), dataset.get_num_chunks()
         if wanted > self._size:  # each chunk takes more than a byte
             return f"its shape {shape} wants {wanted} chunks, more than the file can hold"
-        written = dataset.id.get_num_chunks()
         return f"{written} of its {wanted} chunks were written" if wanted > 64 * written else ""
 
     def _note(self, path: str, message: str, lost: int | None = 0) -> None:
         self._notes.add(Problem.CORRUPT, message, Where(file=str(self.path), stream=path or "/"), lost)
 
 
-def _unwritten(dataset: Any) -> int:
-    """How many chunks of a dataset are not there."""
-    wanted = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks, strict=True))
-    return max(0, wanted - int(dataset.id.get_num_chunks()))
+def _why_not(plan: h5py.h5p.PropDCID, dtype: np.dtype[Any]) -> str:
+    """Why values are not read, by how they are kept; empty: they are."""
+    import h5py
+
+    if dtype.kind == "V" and dtype.names:
+        return "its values are records of several fields"
+    if dtype.kind == "O" and h5py.check_string_dtype(dtype) is None:
+        base = h5py.check_vlen_dtype(dtype)
+        if base is None or base != np.uint8:
+            return f"its values are of type {dtype}"
+    if plan.get_layout() == h5py.h5d.VIRTUAL:
+        return "a virtual dataset: its values lie in other files"
+    if plan.get_external_count():
+        return "its values lie in other files"
+    unknown = [code for k in range(plan.get_nfilters()) if (code := plan.get_filter(k)[0]) not in _FILTERS]
+    return f"its filter {unknown[0]} needs a plug-in of HDF5" if unknown else ""
+
+
+def _chunks(shape: tuple[int, ...], chunk: tuple[int, ...]) -> int:
+    """How many chunks a dataset has when all are written."""
+    return math.prod(-(-n // c) for n, c in zip(shape, chunk, strict=True))
 
 
 class _RefusedError(Exception):

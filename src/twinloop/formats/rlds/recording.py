@@ -13,8 +13,9 @@ from twinloop.core.recording import Problem, Recording
 from twinloop.core.stream import Batch, Payload
 from twinloop.formats.rlds.example import BrokenExampleError, example_fields
 from twinloop.formats.rlds.streams import STEP_TABLE
-from twinloop.formats.rlds.tfrecord import Room, open_bytes, read_record
+from twinloop.formats.rlds.tfrecord import open_bytes, read_record
 from twinloop.formats.rlds.values import Record, Values, one_a_step, values_of
+from twinloop.formats.steps.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from twinloop.formats.notes import Notes
+    from twinloop.formats.steps.room import Room
 
 HEADER, FOOTER = 12, 4
 #: Deflate makes at most this many bytes of one; a record in a packed file holds at most `_MOST_UNPACKED`.
@@ -203,19 +204,6 @@ def _leads_on(data: PlainBytes | InflatedBytes, after: int) -> bool:
 def _failure(data: PlainBytes | InflatedBytes) -> str:
     failure = getattr(data, "failure", "")
     return f": {failure}" if failure else ""
-
-
-class Room:
-    """Memory for one record, used again for the next: fresh pages for each would cost more than reading it."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def of(self, length: int) -> memoryview:
-        """Memory of `length` bytes; what an earlier call gave is overwritten."""
-        if len(self._bytes) < length:
-            self._bytes = bytearray(length)
-        return memoryview(self._bytes)[:length]
 
 
 def read_record(

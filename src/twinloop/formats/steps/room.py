@@ -1,0 +1,16 @@
+"""Memory that is used again for the bulk bytes of one batch after the other."""
+
+from __future__ import annotations
+
+
+class Room:
+    """Memory for one record or run of pictures, used again for the next: fresh pages cost more than reading."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def of(self, length: int) -> memoryview:
+        """Memory of `length` bytes; what an earlier call gave is overwritten."""
+        if len(self._bytes) < length:
+            self._bytes = bytearray(length)
+        return memoryview(self._bytes)[:length]
