@@ -97,7 +97,7 @@ def _line(name: str, outcome: Outcome) -> str:
     if outcome.quarantine:
         said += f"  quarantine/{outcome.quarantine}"
     if outcome.message:
-        return f"{said}\n  {outcome.message}"
+        return f"{said}\n  {one_line(outcome.message.splitlines()[0])}"
     return said + "".join(f"\n  lost: {note.message} ({note.where})" for note in outcome.lost[:3])
 
 

@@ -166,7 +166,8 @@ def arrivals_of(entries: Iterable[Entry]) -> tuple[Arrivals, tuple[Trouble, ...]
         for entry in last.values()
         if entry.kind in bad or entry.data.get("quarantine")
     ]
-    troubles.sort(key=lambda trouble: trouble.name)
+    # Notes, licences and the like come last: they are kept, and no recordings.
+    troubles.sort(key=lambda trouble: (trouble.why.startswith("no known format"), trouble.name))
     return Arrivals(arrived=len(arrived), **{name: counts[name] for name in counts}), tuple(troubles)
 
 
