@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import os
 import pickle
 import select
@@ -66,6 +67,7 @@ def _answer(function: Callable[[], object], sender: int) -> None:
     """The child's part; it never returns. The system ends it when it has used up its processor time."""
     import resource  # not on every system
 
+    gc.disable()  # a collection would touch, and so copy, every page of the parent
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_CPU, (_PATIENCE_CPU_S, _PATIENCE_CPU_S))
     try:

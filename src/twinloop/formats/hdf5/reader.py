@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twinloop.core.errors import MissingExtraError, UnreadableError
+from twinloop.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from twinloop.core.recording import Recording
-    from twinloop.formats.hdf5.plan import Plan
-    from twinloop.formats.hdf5.tree import Tree
-    from twinloop.formats.notes import Notes
     from twinloop.formats.reader import ReadOptions
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -52,45 +49,10 @@ class Hdf5Reader:
             raise MissingExtraError("h5py", "hdf5", "HDF5") from None
 
         from twinloop.formats.hdf5.apart import apart
+        from twinloop.formats.hdf5.layouts import open_by_layout
 
         file = path / _TRAJECTORY if path.is_dir() else path
-        return apart(lambda: _open(path, file), file)
-
-
-def _open(path: Path, file: Path) -> Recording:
-    from twinloop.formats.hdf5.recording import Hdf5Recording
-    from twinloop.formats.hdf5.tree import H5_ERRORS, Tree, open_file
-    from twinloop.formats.notes import Notes
-
-    notes = Notes()
-    with open_file(file) as opened:
-        try:
-            tree = Tree(opened, file, notes)
-            plan = _plan(tree, notes)
-            if not plan.episodes or not plan.streams:
-                raise UnreadableError("the file has no episode with data in it", where=str(file))
-            return Hdf5Recording(path, file, plan, tree.arrays, opened, notes)
-        except H5_ERRORS as error:
-            raise UnreadableError(f"the HDF5 file is damaged: {error}", where=str(file)) from error
-
-
-def _plan(tree: Tree, notes: Notes) -> Plan:
-    from twinloop.formats.hdf5 import act, droid, robomimic
-    from twinloop.formats.hdf5.mapping import SUFFIX, find_mapping, load_mapping, plan_mapped
-
-    mapping = find_mapping(tree.path)
-    if mapping is not None:
-        return plan_mapped(tree, load_mapping(mapping), mapping, notes)
-    for layout in (robomimic, droid, act):
-        if layout.matches(tree):
-            return layout.plan(tree, notes)
-    shown = ", ".join(f"{a.path} {a.shape}" for a in list(tree.arrays.values())[:8]) or "none that can be read"
-    raise UnreadableError(
-        f"an HDF5 file of no known layout; its datasets: {shown}",
-        where=str(tree.path),
-        expected="the layout of robomimic, LIBERO, ALOHA / ACT, OpenArm or DROID",
-        fix=f"say what its datasets mean in {tree.path.name}{SUFFIX}: see docs/mapping.md",
-    )
+        return apart(lambda: open_by_layout(path, file), file)
 
 
 READER = Hdf5Reader()
