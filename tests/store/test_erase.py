@@ -13,7 +13,7 @@ from care import ANA, facts, harms, mirror_of, troubles
 from twinloop.core.errors import UnknownNameError, UsageError
 from twinloop.core.session import SessionFacts
 from twinloop.store.erase.erase import erase, resume
-from twinloop.store.erase.order import is_done, order_ids, place
+from twinloop.store.erase.order import is_done, order_ids
 from twinloop.store.erase.plan import plan_session, plan_subject
 from twinloop.store.erase.snapshots import is_withdrawn
 from twinloop.store.fsck import Harm
@@ -177,7 +177,7 @@ def test_what_comes_back_by_hand_is_found_and_goes_again(kept, whole):
     assert troubles(kept) == []
 
 
-@pytest.mark.parametrize("part", [0.0, 0.15, 0.3, 0.5, 0.7, 0.9, 0.98])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
 def test_an_erasure_that_dies_is_told_and_finished(kept, tmp_path, monkeypatch, part):
     copy = mirror_of(kept, tmp_path / "copy")
     order = plan_subject(kept, "ana", "asked for").order
@@ -203,17 +203,14 @@ def test_an_erasure_that_dies_is_told_and_finished(kept, tmp_path, monkeypatch, 
     with monkeypatch.context() as patch:
         for name in writes:
             patch.setattr(LocalObjects, name, counted(name, mortal=False))
-        erase(rehearsal, replace(order, id=order.id))
+        erase(rehearsal, order)
     budget = int(budget * part)
     with monkeypatch.context() as patch:
         for name in writes:
             patch.setattr(LocalObjects, name, counted(name, mortal=True))
         with pytest.raises(Dead):
             erase(kept, order)
-    if part:
-        assert Harm.DAMAGE in harms(kept).values()
-    else:
-        place(kept.objects, order)
+    assert Harm.DAMAGE in harms(kept).values()
     assert resume(Store.open(kept.url)) == ()
     for store in (kept, copy):
         assert troubles(store) == []

@@ -85,6 +85,8 @@ def erase(
         say_next("the same command without --dry-run", as_json=as_json, store=store)
         return
     if not (yes or typer.confirm("Erase this for good?")):
+        typer.echo("nothing was erased")
+        say_next("twinloop ls", store=store)
         raise typer.Exit(1)
     _finish(carry_out(opened, plan.order), plan, as_json, store)
 

@@ -66,7 +66,7 @@ def fsck(
     if source and not repair:
         raise UsageError("--from says where to mend from", expected="--repair --from MIRROR")
     if repair and quick:
-        raise UsageError("--repair reads everything; --quick does not go with it")
+        raise UsageError("--quick reads no content, --repair all of it", expected="one of them")
     opened = Store.find(store)
     with Console(stderr=True).status("reading") as status:
 
