@@ -20,7 +20,7 @@ POINTS = "uid,graph_uid,px_world,py_world,pz_world,inv_dist_std,dist_std"
 START_US = 149_202_610
 
 
-def write_results(folder: Path, rows: int = 20) -> Path:
+def write_results(folder: Path, rows: int = 20, landmarks: int = 21) -> Path:
     """Gaze, both trajectories, hands, wrists, points, calibration over time and summaries."""
     for name in ("eye_gaze", "slam", "hand_tracking"):
         (folder / name).mkdir(parents=True)
@@ -39,11 +39,10 @@ def write_results(folder: Path, rows: int = 20) -> Path:
     (folder / "slam" / "semidense_points.csv.gz").write_bytes(gzip.compress(text.encode()))
     lines = [json.dumps(calibration(t)) for t in times]
     (folder / "slam" / "online_calibration.jsonl").write_text("\n".join(lines) + "\n")
-    landmarks = [
-        f"t{axis}_{side}_landmark_{k}_device" for side in ("left", "right") for k in range(21) for axis in "xyz"
-    ]
-    names = ["tracking_timestamp_us", "left_tracking_confidence", "right_tracking_confidence", *landmarks]
-    values = ",".join(str(k) for k in range(126))
+    points = [f"{side}_landmark_{k}_device" for side in ("left", "right") for k in range(landmarks)]
+    axes = [f"t{axis}_{point}" for point in points for axis in "xyz"]
+    names = ["tracking_timestamp_us", "left_tracking_confidence", "right_tracking_confidence", *axes]
+    values = ",".join(str(k) for k in range(len(axes)))
     _write(
         folder / "hand_tracking" / "hand_tracking_results.csv",
         ",".join([*names, "nx_left_palm_device", "ny_left_palm_device", "nz_left_palm_device"]),

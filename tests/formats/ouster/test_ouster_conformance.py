@@ -26,7 +26,7 @@ class TestOusterPcap(ReaderConformance):
 
     def make_large_sample(self, folder: Path) -> Path:
         sensor = write_metadata(folder / "large.json", "RNG15_RFL8_NIR8", 128, 1024)
-        return write_pcap(folder / "large.pcap", recording(sensor, 400))
+        return write_pcap(folder / "large.pcap", recording(sensor, 150))
 
 
 class TestOusterLegacyFragments(ReaderConformance):

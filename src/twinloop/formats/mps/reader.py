@@ -20,7 +20,7 @@ class MpsReader:
     name = "mps"
     title = "Project Aria machine perception results (MPS)"
     keeps = "gaze, trajectories, hands, map points and calibration over time, on the device's clock"
-    loses = "nothing"
+    loses = "cells that are no numbers, rows of another length: noted with their row"
     extra: str | None = None
 
     def sniff(self, path: Path, head: bytes) -> bool:

@@ -29,6 +29,11 @@ _HEADER, _SENTENCE = 32, 92
 
 def imu_columns(sensor: Sensor, datagrams: Datagrams, frame_id: str) -> dict[str, pa.Array]:
     """The measurements of IMU packets; stamp: the sensor's time, receipt: when the packet was captured."""
+    with np.errstate(invalid="ignore"):  # a broken packet may hold what is no number
+        return _columns(sensor, datagrams, frame_id)
+
+
+def _columns(sensor: Sensor, datagrams: Datagrams, frame_id: str) -> dict[str, pa.Array]:
     if not sensor.imu_count:
         packets = gather(datagrams.buffer, datagrams.start, LEGACY_IMU.itemsize).view(LEGACY_IMU).reshape(-1)
         return {

@@ -7,6 +7,7 @@ missing or damaged, the records' own headers are walked from the first on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ _CLASSIC, _SPLIT = 2, 3
 _WALK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
     """N records in the file's order.
 
@@ -48,9 +49,25 @@ class Index:
 
     def rows(self, stream: StreamId, record_type: int) -> NDArray[np.int64]:
         """The numbers of a stream's records of one kind, in the file's order."""
+        return self._groups.get((stream, record_type), np.empty(0, np.int64))
+
+    @property
+    def met(self) -> tuple[StreamId, ...]:
+        """The streams that records are of."""
+        return tuple(dict.fromkeys(stream for stream, _ in self._groups))
+
+    @cached_property
+    def _groups(self) -> dict[tuple[StreamId, int], NDArray[np.int64]]:
         e = self.entries
-        mine = (e["type"] == stream.type) & (e["instance"] == stream.instance)
-        return np.flatnonzero(mine & (e["record_type"] == record_type))
+        key = e["type"].astype(np.int64) << 24 | e["instance"].astype(np.int64) << 8 | e["record_type"]
+        order = np.argsort(key, kind="stable")
+        edges = np.flatnonzero(np.diff(key[order])) + 1
+        groups = (rows for rows in np.split(order, edges) if len(rows))
+        return {(_stream_of(e[rows[0]]), int(e["record_type"][rows[0]])): rows for rows in groups}
+
+
+def _stream_of(entry: np.void) -> StreamId:
+    return StreamId(int(entry["type"]), int(entry["instance"]))
 
 
 def read_index(file: VrsFile, description: Description, notes: Notes) -> Index:
@@ -61,8 +78,12 @@ def read_index(file: VrsFile, description: Description, notes: Notes) -> Index:
     try:
         entries, declared = _read_entries(file)
     except DamagedError as error:
-        notes.add(Problem.INDEX, f"{error.what}; its records were looked for one by one", _where(file, error))
-        return _walk(file, first, notes)
+        found = _walk(file, first, notes)
+        lost = 0 if len(found.entries) else None
+        notes.add(
+            Problem.INDEX, f"{error.what}; its records were looked for one by one", _where(file, error), lost
+        )
+        return found
     ends = first + np.cumsum(entries["size"].astype(np.int64))
     inside = ends <= file.size
     if (entries["size"] < file.record_header).any():

@@ -85,7 +85,8 @@ def columns_of(kind: Kind, block: Block, shape: Shape) -> Columns:
     else:
         build = next((build for known, _, build in _KINDS if known is kind), None)
         if build is not None:
-            made, used = build(block, shape)
+            with np.errstate(invalid="ignore"):  # a broken record may hold what is no number
+                made, used = build(block, shape)
     for name in block.names:
         if name in used or name in shape.times:
             continue

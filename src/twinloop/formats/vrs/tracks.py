@@ -72,11 +72,7 @@ class Opened:
 def open_tracks(file: VrsFile, description: Description, index: Index, device: int, notes: Notes) -> Opened:
     """The tracks of every stream that the tags, the index or a record name."""
     e = index.entries
-    met = np.unique(e[["type", "instance"]]) if len(e) else e[["type", "instance"]]
-    from twinloop.formats.vrs.container import StreamId
-
-    seen = [StreamId(int(t), int(i)) for t, i in met.tolist()]
-    ids = dict.fromkeys([*description.streams, *index.declared, *seen])
+    ids = dict.fromkeys([*description.streams, *index.declared, *index.met])
     tracks: dict[str, Track] = {}
     configurations: dict[str, Mapping[str, object]] = {}
     for stream in ids:
