@@ -1,4 +1,4 @@
-.PHONY: demo test setup lint format benchmarks interop docs clean
+.PHONY: demo test setup lint format benchmarks interop torture docs clean
 
 VENV ?= .venv
 export VENV
@@ -21,8 +21,12 @@ format: setup
 benchmarks: setup  ## All benchmarks at full size, one after the other
 	@for name in startup mcap_decode ingest export memory; do $(VENV)/bin/python -m benchmarks.$$name || exit 1; done
 
-interop: setup  ## Open an exported dataset in the real lerobot (its own environment, a large download)
+interop: setup  ## Open exports in the real lerobot and in Rerun (environments of their own, large downloads)
 	@sh scripts/interop.sh
+	@sh scripts/interop_mcap.sh
+
+torture: setup  ## Fuzz every reader 10,000 times and kill every command 1,000 times, which takes hours
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/pytest tests/torture --torture -n $${WORKERS:-2}
 
 clean:
 	rm -rf demo out build dist .pytest_cache .mypy_cache .ruff_cache

@@ -20,49 +20,39 @@ from twinloop.testing.killing import Ended, run_forked_until, run_process_until
 FORKS, PROCESSES, TORTURE = 240, 50, 1000
 POSTGRES_FORKS = 60
 
-Run = Callable[[list[str], "int | None"], Ended]
+Run = Callable[[Scenario, Path, "int | None"], Ended]
 
 
-def forked(arguments: list[str], after_bytes: int | None) -> Ended:
+def forked(scenario: Scenario, folder: Path, after_bytes: int | None) -> Ended:
     """The command in a child of this process, which has everything imported."""
-
-    def run() -> int:
-        from typer.main import get_command
-
-        from twinloop.cli.main import app
-
-        try:
-            return int(get_command(app).main(arguments, standalone_mode=False) or 0)
-        except SystemExit as ended:
-            return int(ended.code or 0)
-
-    return run_forked_until(run, after_bytes)
+    return run_forked_until(lambda: scenario.act(folder), after_bytes)
 
 
-def process(arguments: list[str], after_bytes: int | None) -> Ended:
+def process(scenario: Scenario, folder: Path, after_bytes: int | None) -> Ended:
     """The command as a user runs it."""
-    return run_process_until([str(Path(sys.executable).with_name("twinloop")), *arguments], after_bytes)
+    program = str(Path(sys.executable).with_name("twinloop"))
+    return run_process_until([program, *scenario.command(folder)], after_bytes)
 
 
 def torment(scenario: Scenario, run: Run, kills: int, folder: Path, seed: int) -> int:
     """Kill so many times; how often the command was really at work then."""
     moments = random.Random(seed)
     scenario.fresh(folder / "timed")
-    timed = run(scenario.command(folder / "timed"), None)
+    timed = run(scenario, folder / "timed", None)
     assert timed.code in (0, 3), f"{scenario.name}: exit code {timed.code}"
     scenario.finished(folder / "timed")
     scenario.fresh(folder / "0")
     at, killed = folder / "0", 0
     for number in range(1, kills + 1):
         after_bytes = moments.randrange(int(timed.written * 1.02) + 1)
-        ended = run(scenario.command(at), after_bytes)
+        ended = run(scenario, at, after_bytes)
         assert ended.killed or ended.code in (0, 3), f"{scenario.name}: exit code {ended.code}"
         killed += ended.killed
         try:
             scenario.survived(at)
             if ended.killed and moments.random() < 0.4:
                 continue  # the next kill hits what this one left
-            again = run(scenario.command(at), None)
+            again = run(scenario, at, None)
             assert again.code == timed.code, f"exit code {again.code}"
             scenario.finished(at)
         except Exception as error:
