@@ -178,7 +178,7 @@ def main() -> None:
             print(f"{what:<60} {milliseconds:8.1f} ms")
         figures["ls_100k_all_json_ms"] = asked.pop("episode ls --json")
         figures["ls_100k_ms"] = max(asked.values())
-        count, megabytes, pairs = (8, 40, 1) if quick else (8, 100, REPEATS)
+        count, megabytes, pairs = (8, 40, 1) if quick else (8, 150, 3)
         figures["ingest_scaling_2_workers"] = ingest_scaling(folder, count, megabytes, pairs)
     figures["s3_requests_per_session_open"] = requests_per_session_open()
     finish("store", figures, TARGETS)
