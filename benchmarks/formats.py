@@ -34,8 +34,10 @@ TARGETS = {
     "zarr_over_zarr": Target(most=1.3),
 }
 STEPS = 100
-#: Bytes of a JPEG in the RLDS file, and sides of the raw pictures elsewhere.
+#: Bytes of a JPEG in the RLDS file, sides of the pictures in the Zarr store.
 JPEG_BYTES, SIDE = 12_000, 96
+#: Steps and sides of pictures of a demonstration in the HDF5 file, as LIBERO has them.
+DEMO_STEPS, DEMO_SIDE = 150, 128
 
 
 def cpu_s(run: Callable[[], object]) -> float:
@@ -149,15 +151,17 @@ def write_hdf5(path: Path, episodes: int) -> int:
         file.create_group("data").attrs["env_args"] = json.dumps({"env_kwargs": {"control_freq": 20}})
         for number in range(episodes):
             demo = file["data"].create_group(f"demo_{number}")
-            demo.attrs["num_samples"] = STEPS
-            demo["actions"] = rng.normal(size=(STEPS, 7))
-            demo["states"] = rng.normal(size=(STEPS, 45))
-            demo["rewards"], demo["dones"] = np.zeros(STEPS), np.zeros(STEPS, np.int64)
+            demo.attrs["num_samples"] = DEMO_STEPS
+            demo["actions"] = rng.normal(size=(DEMO_STEPS, 7))
+            demo["states"] = rng.normal(size=(DEMO_STEPS, 45))
+            demo["rewards"], demo["dones"] = np.zeros(DEMO_STEPS), np.zeros(DEMO_STEPS, np.int64)
             for key, width in (("eef_pos", 3), ("eef_quat", 4), ("joint_pos", 7), ("gripper_qpos", 2)):
-                demo[f"obs/robot0_{key}"] = rng.normal(size=(STEPS, width))
+                demo[f"obs/robot0_{key}"] = rng.normal(size=(DEMO_STEPS, width))
             for camera in ("agentview", "robot0_eye_in_hand"):
-                demo[f"obs/{camera}_image"] = rng.integers(0, 255, (STEPS, SIDE, SIDE, 3), np.uint8)
-    return episodes * STEPS
+                demo[f"obs/{camera}_image"] = rng.integers(
+                    0, 255, (DEMO_STEPS, DEMO_SIDE, DEMO_SIDE, 3), np.uint8
+                )
+    return episodes * DEMO_STEPS
 
 
 def read_hdf5(path: Path) -> None:
@@ -216,7 +220,7 @@ def main() -> None:
         figures["rlds_over_crc"] = ratio(
             partial(scan, rlds, steps), partial(read_and_check, record_file), repeats
         )
-        steps = write_hdf5(hdf5, episodes)
+        steps = write_hdf5(hdf5, episodes // 2)
         figures["hdf5_mb"] = hdf5.stat().st_size / 1e6
         figures["hdf5_over_h5py"] = ratio(partial(scan, hdf5, steps), partial(read_hdf5, hdf5), repeats)
         steps = write_zarr(zarr, episodes)
