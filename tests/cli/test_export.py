@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 
 from twinloop.cli.main import app
 from twinloop.core.errors import TwinloopError, UnknownNameError, UsageError
+from twinloop.deliver.exporter import EXPORTS
+from twinloop.deliver.lerobot.export import export_lerobot
+from twinloop.deliver.lerobot.options import ExportOptions
 from twinloop.store.ingest import ingest
 from twinloop.store.sources import IngestOptions
 from twinloop.store.store import Store
@@ -24,8 +27,8 @@ def store(tmp_path_factory) -> Path:
     return folder / "store"
 
 
-def run(store: Path, *words: str):
-    result = CliRunner().invoke(app, ["export", "lerobot", "--store", str(store), *words])
+def run(store: Path, *words: str, format: str = "lerobot"):
+    result = CliRunner().invoke(app, ["export", format, "--store", str(store), *words])
     if isinstance(result.exception, TwinloopError):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -88,3 +91,58 @@ def test_a_folder_that_is_there_needs_force(store, tmp_path):
         run(store, "--out", str(out))
     run(store, "--out", str(out), "--force")
     assert (out / "meta/info.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("format", "words", "error", "said"),
+    [
+        ("lerobot", ("--format-version", "v4"), UnknownNameError, "v2.1"),
+        ("rlds", ("--images", "bmp"), UnknownNameError, "png"),
+        ("rlds", ("--name", "My Data"), UsageError, "snake case"),
+        ("aloha", ("--images", "png"), UsageError, "own, jpeg or raw"),
+        ("robomimic", ("--valid", "0.9"), UsageError, "from 0 to 0.5"),
+        ("webdataset", ("--sample", "clip"), UnknownNameError, "episode"),
+        ("webdataset", ("--shard-size", "0"), UsageError, "above 0"),
+    ],
+)
+def test_options_of_formats_that_cannot_be_meant(store, format, words, error, said):
+    with pytest.raises(error) as refused:
+        run(store, "--dry-run", *words, format=format)
+    assert said in str(refused.value)
+
+
+def test_left_out_episodes_are_counted_by_reason(store, tmp_path):
+    (first, *_) = [e.id for e in Store.find(str(store)).session("last").session.episodes]
+    entries = Store.find(str(store)).edit_episodes([first], exclude="arm slipped")
+    try:
+        result = run(store, "--out", str(tmp_path / "out.hdf5"), format="robomimic")
+    finally:
+        Store.find(str(store)).undo(entries[0].command)
+    assert "left out: 1 episode: excluded: arm slipped" in result.output
+    assert "what was resampled, and by how much: " in result.output
+    assert (tmp_path / "out.hdf5.twinloop/ACCOUNT.md").exists()
+
+
+class _Counting:
+    """A format of a plug-in: a file with the number of rows."""
+
+    name, title, keeps, loses, extra = "counting", "row counts", "how many", "all else", None
+
+    def export(self, sources, out, options, *, force=False, progress=None):
+        account = export_lerobot(sources, None, ExportOptions(options.clock))
+        if out is not None:
+            out.write_text(str(account.rows))
+        return account
+
+
+def test_a_plug_in_brings_a_format(store, tmp_path):
+    EXPORTS.register("counting")(_Counting())
+    try:
+        run(store, "--out", str(tmp_path / "rows.txt"), format="counting")
+        assert int((tmp_path / "rows.txt").read_text()) > 50
+        shown = CliRunner().invoke(app, ["export", "--help"]).output
+        assert "counting" in shown and "Write row counts." in shown
+        listed = json.loads(CliRunner().invoke(app, ["formats", "--json"]).stdout)["exports"]
+        assert "counting" in [entry["name"] for entry in listed]
+    finally:
+        EXPORTS.unregister("counting")

@@ -142,7 +142,7 @@ def test_what_rlds_cannot_hold_is_refused(session, tmp_path):
 
 def test_integers_on_the_wire():
     values = np.array([0, 1, 127, 128, 300, 2**40, 2**63 - 1, -1, -(2**63)], np.int64)
-    message = example_pb2.Example.FromString(example({"x": int_list(values)}))
+    message = example_pb2.Example.FromString(b"".join(example({"x": int_list(values)})))
     assert list(message.features.feature["x"].int64_list.value) == values.tolist()
     assert varints(np.zeros(0, np.int64)) == b""
-    assert len(record(b"abc")) == 8 + 4 + 3 + 4
+    assert len(b"".join(record([b"ab", b"c"]))) == 8 + 4 + 3 + 4

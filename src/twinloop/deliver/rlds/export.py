@@ -12,7 +12,7 @@ from twinloop.core.errors import UsageError
 from twinloop.core.session import Outcome
 from twinloop.deliver.frames import Images, chosen_forms
 from twinloop.deliver.keys import keys_of, rewards
-from twinloop.deliver.rlds.example import bytes_list, example, float_list, int_list, record
+from twinloop.deliver.rlds.example import Pieces, bytes_list, example, float_list, int_list, record
 from twinloop.deliver.rlds.features import Node, dataset, features_dict, image, tensor, text
 from twinloop.deliver.rlds.options import RldsOptions
 from twinloop.deliver.row_export import EpisodeRows, RowExport
@@ -104,12 +104,13 @@ class _Writer:
 
     def add(self, episode: EpisodeRows) -> None:
         framed = record(example(self._features(episode)))
-        if not self._shards or self._shards[-1][1] + len(framed) > self._options.shard_mb * 1e6:
+        size = sum(map(len, framed))
+        if not self._shards or self._shards[-1][1] + size > self._options.shard_mb * 1e6:
             self._next_file()
         assert self._file is not None
-        self._file.write(framed)
+        self._file.writelines(framed)
         self._shards[-1][0] += 1
-        self._shards[-1][1] += len(framed)
+        self._shards[-1][1] += size
 
     def close(self) -> None:
         self.abandon()
@@ -134,7 +135,7 @@ class _Writer:
     def _shard_name(self, number: int) -> str:
         return f"{self._options.name}-train.tfrecord-{number:05d}-of-{len(self._shards):05d}"
 
-    def _features(self, episode: EpisodeRows) -> dict[str, bytes]:
+    def _features(self, episode: EpisodeRows) -> dict[str, Pieces]:
         rows, plan = len(episode), episode.plan
         succeeded = plan.episode.outcome is Outcome.SUCCESS and plan.part == plan.parts - 1
         last = np.arange(rows) == rows - 1
@@ -160,7 +161,7 @@ class _Writer:
             features[f"steps/observation/{TIMESTAMP}"] = int_list(episode.row_ns)
         return features
 
-    def _numbers(self, values: NDArray[np.float64]) -> bytes:
+    def _numbers(self, values: NDArray[np.float64]) -> Pieces:
         if self._options.float64:
             return bytes_list(row.tobytes() for row in np.ascontiguousarray(values, "<f8"))
         return float_list(values)
@@ -228,7 +229,7 @@ class _Writer:
 _METADATA = ("session", "episode", "recording", "outcome", "task", "robot")
 
 
-def _metadata(episode: EpisodeRows) -> dict[str, bytes]:
+def _metadata(episode: EpisodeRows) -> dict[str, Pieces]:
     """What is known of an episode, as features."""
     plan = episode.plan
     facts = plan.source.facts
