@@ -1,5 +1,5 @@
 #!/bin/sh
-# Opens an exported dataset in the real lerobot. It gets an environment of its own (Python 3.12, about 6 GB
+# Opens exported datasets in the real lerobot, v2.1 by way of its converter. It gets an environment of its own (Python 3.12, about 6 GB
 # with torch), made once: INTEROP_VENV, default .venv-interop. VENV is twinloop's own.
 set -eu
 cd "$(dirname "$0")/.."
@@ -35,3 +35,7 @@ trap 'rm -rf "$work"' EXIT
 "$venv/bin/python" tests/interop/make_dataset.py "$work/interop"
 export HF_HUB_OFFLINE=1 HF_HOME="$work/hf" LD_LIBRARY_PATH="$theirs/ffmpeg:$site/av.libs"
 "$theirs/bin/python" tests/interop/open_in_lerobot.py "$work/interop"
+# TensorFlow wants an environment of its own: TFDS_VENV names one with tensorflow and tensorflow_datasets.
+if [ -n "${TFDS_VENV:-}" ]; then
+    env -u LD_LIBRARY_PATH "$TFDS_VENV/bin/python" tests/interop/open_in_tfds.py "$work/interop"
+fi
