@@ -75,8 +75,9 @@ def test_a_mapping(store, tmp_path, what):
     options = IngestOptions()
     if what == "mapping given":
         mapping = tmp_path / "own.toml"
-        feature = '[[features]]\nname = "observation.state"\nstream = "/follower/joint_states"\nfield = "position"\nrole = "observation"\n'
-        mapping.write_text(f"schema = 1\n{feature}")
+        stated = {"name": "observation.state", "stream": "/follower/joint_states", "field": "position"}
+        feature = "".join(f'{key} = "{value}"\n' for key, value in {**stated, "role": "observation"}.items())
+        mapping.write_text(f"schema = 1\n[[features]]\n{feature}")
         options = IngestOptions(mapping=mapping)
     outcome = ingest(store, path, options)
     assert outcome.status is Status.STORED, outcome.message

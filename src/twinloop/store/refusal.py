@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from twinloop.engine.progress import Meter, no_report
 from twinloop.store.outcome import Outcome, Status
 from twinloop.store.quarantine import Reason, quarantine_id
 from twinloop.store.raw_files import RawFiles, hash_files
+from twinloop.store.staging import workspace
 from twinloop.store.tombstones import ErasedError, refuse_erased
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from twinloop.core.recording import Recording
@@ -43,23 +46,21 @@ class Refusal:
             raw = raw.referenced()
         hash = raw.hash if raw and raw.size else None
         id = quarantine_id(hash, self.path)
-        if raw and self.raw == "copy" and raw.size:
-            raw.keep(self.store.objects)
         where = error.where if isinstance(error.where, Where) else Where(file=str(error.where or self.path))
         note = ReadNote(
             Problem.EMPTY if raw and not raw.size else Problem.CORRUPT, error.what, where, lost=None
         )
-        self.store.quarantine.add(
-            Reason(
-                id=id,
-                path=str(self.path),
-                what=error.what,
-                retry=self._retry(),
-                hash=hash,
-                files=raw.files if raw else (),
-                notes=(note,),
-            )
+        reason = Reason(
+            id=id,
+            path=str(self.path),
+            what=error.what,
+            retry=self._retry(),
+            hash=hash,
+            files=raw.files if raw else (),
+            notes=(note,),
         )
+        with self._kept(raw):
+            self.store.quarantine.add(reason)
         return Outcome(
             str(self.path),
             Status.QUARANTINED,
@@ -70,6 +71,16 @@ class Refusal:
             message=str(error),
             exit_code=3,
         )
+
+    @contextmanager
+    def _kept(self, raw: RawFiles | None) -> Iterator[None]:
+        """Keep the bytes. The workspace tells a collector to leave them until the reason names them."""
+        if raw is None or self.raw != "copy" or not raw.size:
+            yield
+            return
+        with workspace(self.store.work, f"{raw.hash}-raw"):
+            raw.keep(self.store.objects)
+            yield
 
     def _hash_unreadable(self) -> RawFiles | None:
         if not self.path.is_file():

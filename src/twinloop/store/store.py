@@ -165,14 +165,19 @@ class Store:
     def catalog(self) -> Catalog:
         """The catalog, up to date with what was committed when it was first asked for."""
         from twinloop.store.catalog import Catalog
-        from twinloop.store.catalog_place import catalog_schema, catalog_url
 
-        url = catalog_url(self.settings, self._catalog_folder())
-        schema = "" if url.startswith("sqlite:") else catalog_schema(self.settings, self.objects)
+        url, schema = self.catalog_place()
         parts = self.objects, self.manifests, self.journal, self.registry
         catalog = Catalog(url, *parts, schema=schema)
         catalog.open()
         return catalog
+
+    def catalog_place(self) -> tuple[str, str]:
+        """The URL of the catalog's database, and the store's schema in it."""
+        from twinloop.store.catalog_place import catalog_schema, catalog_url
+
+        url = catalog_url(self.settings, self._catalog_folder())
+        return url, "" if url.startswith("sqlite:") else catalog_schema(self.settings, self.objects)
 
     def _catalog_folder(self) -> Path:
         """Beside a local store; else in the cache, by the store's id: its URL may come to mean another."""

@@ -11,7 +11,6 @@ from twinloop.core.errors import TwinloopError
 from twinloop.core.session import SessionFacts
 from twinloop.store import catalog_tables as tables
 from twinloop.store.catalog_database import Database
-from twinloop.store.catalog_place import catalog_schema, catalog_url
 from twinloop.store.registry import NOUNS
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ def remembered(store: Store) -> Memory:
     s, r, e = tables.sessions.c, tables.recordings.c, tables.episodes.c
     memory = Memory()
     try:
-        url = catalog_url(store.settings, store._catalog_folder())
-        schema = "" if url.startswith("sqlite:") else catalog_schema(store.settings, store.objects)
-        with Database(url, schema).reading() as connection:
+        with Database(*store.catalog_place()).reading() as connection:
             for row in connection.execute(sa.select(tables.sessions)):
                 stated = {noun[:-1]: getattr(row, noun[:-1]) for noun in NOUNS}
                 memory.revisions[row.id] = row.revision
