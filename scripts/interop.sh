@@ -1,6 +1,6 @@
 #!/bin/sh
-# Opens exported datasets in the real lerobot, v2.1 by way of its converter. It gets an environment of its own (Python 3.12, about 6 GB
-# with torch), made once: INTEROP_VENV, default .venv-interop. VENV is twinloop's own.
+# Opens exported datasets in the real lerobot, v2.1 by way of its converter. It gets an environment of its own
+# (Python 3.12, about 6 GB with torch), made once: INTEROP_VENV, default .venv-interop. VENV is twinloop's own.
 set -eu
 cd "$(dirname "$0")/.."
 lerobot="lerobot[dataset]==0.6.1"

@@ -9,11 +9,12 @@ from dataclasses import replace
 import av
 import numpy as np
 import pytest
-from export_lab import START_NS, expected_values, files_of, number_of, packets_of
+from export_lab import START_NS, at_rate, expected_values, files_of, number_of, packets_of
 from tfrecord.reader import example_pb2, tfrecord_iterator
 
 from twinloop.core.errors import UsageError
 from twinloop.deliver.frames import Images
+from twinloop.deliver.hdf5.robomimic import RobomimicOptions, export_robomimic
 from twinloop.deliver.rlds.example import example, int_list, record, varints
 from twinloop.deliver.rlds.export import export_rlds
 from twinloop.deliver.rlds.options import RldsOptions
@@ -104,6 +105,21 @@ def test_every_key_is_described_and_every_description_has_a_key(session, tmp_pat
 
     described = json.loads((tmp_path / "out/features.json").read_text())
     assert set(leaves(described)) == set(next(records(tmp_path / "out")))
+
+
+def test_images_of_several_sizes_are_declared_so(lab, tmp_path):
+    small = lab.video("s.mp4", 30)
+    lab.width, lab.height = 32, 24
+    times = at_rate(60, 30.0)
+    camera = lab.camera([small, lab.video("b.mp4", 30, first=30)], times)
+    session = lab.source({"top": camera}, {"state": lab.joints(times), "action": lab.joints(times)})
+    export_rlds([session], tmp_path / "out", RldsOptions(TOP))
+    text = json.dumps(json.loads((tmp_path / "out/features.json").read_text()))
+    assert '"image": {"shape": {"dimensions": ["-1", "-1", "3"]}' in text
+    images = [decoded(data) for data in next(records(tmp_path / "out"))["steps/observation/top"]]
+    assert [image.shape for image in images[28:32]] == [(48, 64, 3)] * 2 + [(24, 32, 3)] * 2
+    with pytest.raises(UsageError, match="images of one size"):
+        export_robomimic([session], tmp_path / "demos.hdf5", RobomimicOptions(TOP))
 
 
 def test_files_start_anew_by_size_and_say_how_many_they_are(session, tmp_path):

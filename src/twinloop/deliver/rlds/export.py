@@ -175,7 +175,8 @@ class _Writer:
         observation = {key: numbers[name] for name, key in keys.observations.items()}
         for name, key in keys.cameras.items():
             spec, form = specs[name], self._export.forms[name].form
-            observation[key] = image(spec.shape, form, "uint16" if spec.depth else "uint8", _said(spec))
+            dtype = "uint16" if spec.depth else "uint8"
+            observation[key] = image(self._shape(name), form, dtype, _said(spec))
         if self._times:
             said = "The row's true time, in ns on the session's timeline."
             observation[TIMESTAMP] = tensor((), "int64", said)
@@ -197,6 +198,14 @@ class _Writer:
         return features_dict(
             {"steps": dataset(features_dict(steps)), "episode_metadata": features_dict(episode)}
         )
+
+    def _shape(self, camera: str) -> tuple[int, ...]:
+        """(height, width, channels) of a camera's images; -1 where sizes differ."""
+        shape = self._export.specs[camera].shape
+        planners = self._export.job.planners.values()
+        segments = [segment for planner in planners for segment in planner.tables[camera].stream.segments]
+        same = all((segment.height, segment.width) == shape[:2] for segment in segments)
+        return shape if same else (-1, -1, shape[2])
 
     def _tensor(self, shape: tuple[int, ...], description: str) -> Node:
         if self._options.float64:
