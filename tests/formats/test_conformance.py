@@ -202,8 +202,8 @@ class TestParquet(ReaderConformance):
 
 
 def test_every_built_in_reader_is_under_test() -> None:
-    """Suites lie here and in the folders of the formats: ``test_<format>_conformance.py``."""
-    suites = [file.read_text() for file in Path(__file__).parent.rglob("test_*conformance.py")]
+    """Suites lie here and in the folders of the formats: ``test_*conformance*.py``."""
+    suites = [file.read_text() for file in Path(__file__).parent.rglob("test_*conformance*.py")]
     for name, reader in FORMATS:
         line = f"from {type(reader).__module__} import READER"
         assert any(line in suite and "(ReaderConformance)" in suite for suite in suites), name

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scenes import png
 
-FRAMES = 6
+FRAMES = 3
 LABEL = "Car 0.00 1 -1.57 600.5 150.0 650.0 190.0 1.60 1.80 4.20 2.0 1.8 20.0 1.57"
 ELSEWHERE = "DontCare -1 -1 -10 10.0 20.0 30.0 40.0 -1 -1 -1 -1000 -1000 -1000 -10"
 

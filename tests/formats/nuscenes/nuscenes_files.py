@@ -9,7 +9,7 @@ import numpy as np
 from scenes import jpeg
 
 US = 1_532_402_927_647_951  # the first sweep's time
-SAMPLES = 4
+SAMPLES = 3
 CAMERAS = {"CAM_FRONT": 35_491, "CAM_BACK": 10_426}  # microseconds before the sweep
 EYE = np.eye(4).tolist()
 
