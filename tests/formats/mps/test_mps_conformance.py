@@ -42,7 +42,7 @@ class TestMpsTable(ReaderConformance):
 
     def make_sample(self, folder: Path) -> Sample:
         pose, rest = "1,2,3,0.1,0.2,0.3,0.9", "0.5,0,0,0,0,0.25,0,0,-9.81,1.0"
-        rows = [f"ea72,{START_US + k * 1000},-1,{pose},{rest}" for k in range(150)]
+        rows = [f"ea72,{START_US + k * 1000},-1,{pose},{rest}" for k in range(300)]
         (folder / "closed_loop_trajectory.csv").write_text("\n".join([CLOSED, *rows]) + "\n")
         stream = ExpectedStream(Kind.ODOMETRY, 300, STAMP)
         return Sample(folder / "closed_loop_trajectory.csv", {"mps/closed_loop_trajectory": stream})

@@ -49,7 +49,7 @@ def _beside(file: Path) -> list[Found]:
     for path in (folder / name for name in _names(folder)):
         if not path.is_file():
             continue
-        if is_known(path):
+        if is_known(path) or (truth and path.suffix == ".csv"):
             found.append(Found(path, f"truth/{_stem(path)}" if truth else _stem(path)))
         elif path.name == "metadata.json":
             found.append(Found(path, "metadata"))
@@ -102,7 +102,7 @@ def is_skeleton(path: Path) -> bool:
 def _results(folder: Path, below: str = "") -> list[Found]:
     found = []
     for path in _walk(folder, 0):
-        if is_known(path):
+        if is_known(path) or path.name.endswith((".csv", ".csv.gz")):
             found.append(Found(path, f"mps/{_stem(path)}"))
         elif path.suffix == ".json" and path.name in ("summary.json", "metadata.json"):
             parts = [part for part in (below, *path.relative_to(folder).with_suffix("").parts) if part]

@@ -90,6 +90,11 @@ class Parts:
             role = Role.TRUTH if one.name.startswith("truth/") else None
             categories = {uid: str(what.get("category", "")) for uid, what in self._instances.items()}
             self._add(TableSource(path, one.name, layout, head, notes, role=role, categories=categories))
+        elif not set(BOXES) <= set(columns):
+            message = (
+                f"the columns are of no known table; it is left out ({', '.join(columns[:4]) or 'no header'})"
+            )
+            notes.add(Problem.SCHEMA, message, Where(str(path)), None)
 
     def _add(self, source: Source) -> None:
         self._sources |= dict.fromkeys(source.streams, source)

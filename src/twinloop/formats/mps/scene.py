@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
     from twinloop.formats.notes import Notes
 
-OBJECTS = ("object_uid", "timestamp[ns]", "t_wo_x[m]", "q_wo_w")
-BOXES = ("object_uid", "timestamp[ns]", "p_local_obj_xmin[m]", "p_local_obj_zmax[m]")
+_PLACE = tuple(f"t_wo_{axis}[m]" for axis in "xyz")
+_TURN = tuple(f"q_wo_{axis}" for axis in "wxyz")
+_SIDES = tuple(f"p_local_obj_{axis}{end}[m]" for axis in "xyz" for end in ("min", "max"))
+OBJECTS = ("object_uid", "timestamp[ns]", *_PLACE, *_TURN)
+BOXES = ("object_uid", "timestamp[ns]", *_SIDES)
 _MOST_JSON = 64 << 20
 _STEP = 1 << 20
 _FRAMES = 64
@@ -94,8 +97,8 @@ class ObjectSource:
 
     def _boxes(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         uids = rows.column("object_uid").cast(pa.string()).to_pylist()
-        place = matrix(rows, [f"t_wo_{axis}[m]" for axis in "xyz"])
-        turn = matrix(rows, [f"q_wo_{axis}" for axis in "wxyz"])
+        place = matrix(rows, _PLACE)
+        turn = matrix(rows, _TURN)
         bounds = np.array([self._bounds.get(uid, (np.nan,) * 6) for uid in uids], np.float64).reshape(-1, 3, 2)
         middle = place + _turned(turn, bounds.mean(axis=2))
         known = np.asarray(np.isfinite(middle).all(axis=1))
@@ -133,11 +136,10 @@ def _bounds(path: Path, notes: Notes) -> dict[str, tuple[float, ...]]:
     from twinloop.core.errors import TwinloopError
     from twinloop.formats.mps.rows import table_head
 
-    names = [f"p_local_obj_{axis}{end}[m]" for axis in "xyz" for end in ("min", "max")]
     found: dict[str, tuple[float, ...]] = {}
     try:
         for rows in open_rows(path, table_head(path), notes).batches():
-            values = matrix(rows, names)
+            values = matrix(rows, _SIDES)
             for uid, sides in zip(rows.column("object_uid").cast(pa.string()).to_pylist(), values, strict=True):
                 found.setdefault(uid, tuple(sides))
     except TwinloopError as error:
