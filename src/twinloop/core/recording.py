@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from twinloop.core.errors import UnknownNameError, Where
+from twinloop.core.session import SessionFacts
 from twinloop.core.stream import Batch, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from twinloop.core.mapping import Mapping as FeatureMapping
 
 
 class Problem(StrEnum):
@@ -82,6 +85,8 @@ class Recording(ABC):
         metadata: the source's own key-value records, nested names joined by ``/``.
         attachments: files carried inside.
         calibration: what the source holds as calibration, as JSON-ready values.
+        facts: what the source states of the session: task, operator, consent... own_mapping: what its streams
+            mean, where the source itself says so.
         notes: what the reader saw; opening fills what the index shows, scanning appends the rest.
     """
 
@@ -96,6 +101,8 @@ class Recording(ABC):
         metadata: Mapping[str, str] | None = None,
         attachments: tuple[Attachment, ...] = (),
         calibration: Mapping[str, object] | None = None,
+        facts: SessionFacts | None = None,
+        mapping: FeatureMapping | None = None,
         notes: list[ReadNote] | None = None,
     ) -> None:
         self.path = path
@@ -106,6 +113,8 @@ class Recording(ABC):
         self.metadata = dict(metadata or {})
         self.attachments = attachments
         self.calibration = dict(calibration or {})
+        self.facts = facts or SessionFacts()
+        self.own_mapping = mapping
         self.notes: list[ReadNote] = notes if notes is not None else []
 
     @abstractmethod

@@ -17,8 +17,8 @@ from twinloop.core.errors import StoreError, TwinloopError, UnreachableError, Un
 from twinloop.core.ids import new_ulid
 from twinloop.core.recording import Problem
 from twinloop.engine.progress import Meter, no_report
-from twinloop.store.claims import claim, is_young
-from twinloop.store.commit import commit_recording, follow, register_facts
+from twinloop.store.claims import claim
+from twinloop.store.commit import commit_recording, follow, merge_facts, register_facts
 from twinloop.store.disk import NO_ROOM, write_refused
 from twinloop.store.making import Making, read_options
 from twinloop.store.outcome import Outcome, Status
@@ -105,6 +105,8 @@ class _Intake:
         except Exception as error:
             return self._crashed(error, dry_run)
         with recording:
+            stated, _ = merge_facts(self.options.facts, recording.facts)
+            self.options = self.making.options = replace(self.options, facts=stated)
             if dry_run:
                 return self._plan(recording)
             try:
@@ -153,11 +155,14 @@ class _Intake:
     def _claim(self, raw: RawFiles, wanted: str | None) -> str:
         """The session that it goes into; a new one if the session of an earlier attempt was erased."""
         objects, files = self.store.objects, [file.sha256 for file in raw.files]
-        insist = wanted is not None and not (objects.shared and is_young(objects, raw.hash))
-        session = claim(objects, raw.hash, wanted or new_ulid(), insist=insist, files=files)
-        if session in erased_hashes(objects):
-            return claim(objects, raw.hash, new_ulid(), insist=True, files=files)
-        return session
+        return claim(
+            objects,
+            raw.hash,
+            wanted or new_ulid(),
+            insist=wanted is not None,
+            files=files,
+            erased=erased_hashes(objects),
+        )
 
     def _present(self, recording: Recording, raw: RawFiles) -> Outcome | None:
         """The outcome for content that the store has, if it has it whole."""

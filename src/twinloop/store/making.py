@@ -141,6 +141,7 @@ class Making:
         staged = StoredSession(draft, (), self.objects, Places(self.objects, layout.staging, at_hand=at_hand))
         staged.path = self.path
         staged.episodes = recording.episodes
+        staged.own_mapping = recording.own_mapping
         return staged
 
     def _scan(
@@ -201,6 +202,8 @@ class Making:
         if given := given_mapping(self.options):
             check_mapping(given, recording, self.options.mapping)
             return given, str(self.options.mapping), cut_episodes(recording, given)
+        if own := recording.own_mapping:
+            return own, "the recording's own", cut_episodes(recording, own)
         try:
             proposed = propose(recording)
             return proposed, "proposed", cut_episodes(recording, proposed)

@@ -11,11 +11,13 @@ import pytest
 from export_lab import Lab
 
 from twinloop.core.mapping import Mapping
+from twinloop.core.session import Outcome, SessionFacts
 from twinloop.deliver.mcap.export import export_mcap
 from twinloop.deliver.source import ExportSource
 from twinloop.deliver.stored import stored_sources
 from twinloop.formats.reader import open_recording
 from twinloop.store.ingest import Status, ingest
+from twinloop.store.sources import IngestOptions
 from twinloop.store.store import Store
 from twinloop.testing.robot_tracks import CameraSpec
 from twinloop.testing.synthetic import SessionSpec, record_session
@@ -100,3 +102,18 @@ def test_what_lies_in_no_store_is_exported_all_the_same(tmp_path: Path) -> None:
         export_mcap(ExportSource("S", recording, Mapping(), ()), tmp_path / "out.mcap")
         with open_recording(tmp_path / "out.mcap") as back:
             assert images(back, "/scene/image/compressed") == images(recording, "/scene/image/compressed")
+
+
+def test_what_people_stated_comes_along(tmp_path: Path) -> None:
+    record_session(tmp_path / "take.mcap", SessionSpec(duration_s=2.0, cameras=()))
+    store = Store.create(tmp_path / "store")
+    facts = SessionFacts(task="pick", operator="kim", consent="c1", meta={"shift": "late"})
+    ingest(store, tmp_path / "take.mcap", IngestOptions(facts=facts, outcome=Outcome.SUCCESS))
+    (source,) = stored_sources(store)
+    export_mcap(source, tmp_path / "out.mcap")
+    again = Store.create(tmp_path / "again")
+    ingest(again, tmp_path / "out.mcap", IngestOptions(facts=SessionFacts(operator="sam")))
+    (back,) = stored_sources(again)
+    assert back.facts == SessionFacts(task="pick", operator="sam", consent="c1", meta={"shift": "late"})
+    assert [e.outcome for e in back.episodes] == [Outcome.SUCCESS]
+    assert back.mapping.features == source.mapping.features

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from twinloop.core.errors import Where
 from twinloop.core.kinds import GROUPED_KINDS, TIME_COLUMNS
+from twinloop.core.mapping import Cut, EpisodeCut
 from twinloop.core.recording import Problem, ReadNote, Recording
 from twinloop.core.stream import Batch, Payload
 from twinloop.core.timeline import timeline_ns
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from twinloop.core.mapping import Mapping
     from twinloop.core.stream import Stream
     from twinloop.formats.mcap.written.facts import SessionFacts, StreamFacts
 
@@ -46,6 +49,8 @@ class WrittenRecording(Recording):
             metadata=session.metadata,
             attachments=inner.attachments,
             calibration=session.calibration,
+            facts=session.facts,
+            mapping=_mapping(session),
             notes=inner.notes,
         )
         self.read_attachment = inner.read_attachment  # type: ignore[method-assign]
@@ -87,9 +92,15 @@ class WrittenRecording(Recording):
         self._inner.close()
 
 
-def _stream(facts: StreamFacts, inner: Recording) -> Stream:
-    from dataclasses import replace
+def _mapping(session: SessionFacts) -> Mapping | None:
+    """What the streams mean; the episodes are those that the file marks, however they were cut at first."""
+    if not session.mapping.features:
+        return None
+    cut = EpisodeCut(Cut.MARKED, why="as they were when the file was written")
+    return replace(session.mapping, episodes=cut) if session.episodes else session.mapping
 
+
+def _stream(facts: StreamFacts, inner: Recording) -> Stream:
     found = inner.streams[facts.topic]
     return replace(
         facts.stream,
