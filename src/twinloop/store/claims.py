@@ -15,7 +15,7 @@ from twinloop.store.revisions import Revisions, numbers_among
 from twinloop.store.writer import now, seconds_since
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from twinloop.store.objects import Objects
 
@@ -33,19 +33,30 @@ class Claim:
     files: tuple[str, ...] = ()
 
 
-def claim(objects: Objects, hash: str, session: str, *, insist: bool = False, files: Iterable[str] = ()) -> str:
+def claim(
+    objects: Objects,
+    hash: str,
+    session: str,
+    *,
+    insist: bool = False,
+    files: Iterable[str] = (),
+    erased: Collection[str] = (),
+) -> str:
     """The session that the recording goes into: the one claimed before, or else `session`.
 
-    `insist`: replace an earlier claim. Only for a caller who holds the recording's workspace and knows that
-    the earlier attempt is dead.
+    `insist`: replace an earlier claim. Only for a caller who holds the recording's workspace, and so knows
+    that the earlier attempt is dead; a young claim that may be another machine's holds all the same.
+    `erased`: sessions that are claimed in vain.
     """
     revisions = _revisions(objects, hash)
     files = tuple(files)
     while True:
         number = revisions.latest()
         held = _decode(revisions.get(number)) if number else None
-        if held and (held.session == session or not insist):
-            if held.files == files and seconds_since(held.at) < _FRESH_S:
+        if held and held.session in erased:
+            held = None
+        if held and (not insist or held.session == session or (objects.shared and _is_young(held))):
+            if held.files == files and _is_young(held):
                 return held.session
             session = held.session
         if revisions.commit(number + 1, msgspec.json.encode(Claim(hash, session, now(), files))):
@@ -57,12 +68,6 @@ def read_claim(objects: Objects, hash: str) -> Claim | None:
     revisions = _revisions(objects, hash)
     number = revisions.latest()
     return _decode(revisions.get(number)) if number else None
-
-
-def is_young(objects: Objects, hash: str) -> bool:
-    """Whether a recording is claimed so lately that another machine may be at it."""
-    held = read_claim(objects, hash)
-    return held is not None and seconds_since(held.at) < _FRESH_S
 
 
 def all_claims(objects: Objects) -> list[Claim]:
@@ -80,6 +85,10 @@ def all_claims(objects: Objects) -> list[Claim]:
 
 def _revisions(objects: Objects, hash: str) -> Revisions:
     return Revisions(objects, f"{FOLDER}/{hash[:2]}", f"{hash}-")
+
+
+def _is_young(held: Claim) -> bool:
+    return seconds_since(held.at) < _FRESH_S
 
 
 def _decode(data: bytes) -> Claim | None:
