@@ -129,6 +129,14 @@ def test_of_two_recordings_only_the_named_folder_belongs(tmp_path: Path) -> None
         assert list(recording.streams) == ["baro0"]
 
 
+def test_a_table_that_is_not_known_is_noted(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "mps")
+    (folder / "slam" / "unheard_of.csv").write_text("a,b\n1,2\n")
+    with open_recording(folder) as recording:
+        assert len(recording.streams) == 8
+        assert ["no known table" in note.message for note in recording.notes] == [True]
+
+
 def test_a_folder_without_rows_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mps").mkdir()
     (tmp_path / "mps" / "general_eye_gaze.csv").write_text(
