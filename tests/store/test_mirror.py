@@ -9,6 +9,8 @@ import pytest
 from care import ANA, copy_of, facts, harms, mirror_of, troubles
 
 from twinloop.core.errors import StoreError, TwinloopError, UsageError
+from twinloop.store.erase.erase import erase
+from twinloop.store.erase.plan import plan_subject
 from twinloop.store.fsck import Harm
 from twinloop.store.ingest import ingest
 from twinloop.store.local_objects import LocalObjects
@@ -154,9 +156,6 @@ def test_keys_do_not_lead_out_of_the_store(kept, tmp_path):
 
 
 def test_what_was_erased_at_the_destination_does_not_come_back(kept, tmp_path):
-    from twinloop.store.erase.erase import erase
-    from twinloop.store.erase.plan import plan_subject
-
     copy = copy_of(kept.work, tmp_path / "copy")
     erase(copy, plan_subject(copy, "ana", "asked for").order)
     mirror(kept, Store.open(copy.url))
@@ -189,3 +188,13 @@ def test_a_mirror_in_an_object_store(kept, tmp_path):
     mirror(there, back)
     assert facts(back) == facts(kept)
     assert mirror(kept, Store.open(there.url)).copied == 0
+
+
+def test_a_mirror_on_s3_is_reached_by_an_erasure(kept, bucket):
+    there = Store.create(bucket)
+    assert mirror(kept, there).held == ()
+    assert facts(there) == facts(kept)
+    assert erase(kept, plan_subject(kept, "ana", "asked for").order) == ()
+    far = Store.open(there.url)
+    assert troubles(far) == []
+    assert b"ana slipped" not in b"".join(map(far.objects.get, far.objects.walk("journal")))
