@@ -67,6 +67,7 @@ def hard_streams(rng: np.random.Generator) -> list[MemoryStream]:
                 "nested": pa.array([{"a": i, "b": [1]} for i in range(ROWS)]),
                 "half": pa.array([None if i % 2 else i for i in range(ROWS)], pa.int32()),
                 "always": pa.array(["same"] * ROWS),
+                "never": pa.nulls(ROWS, pa.float64()),
                 "bytes": pa.array([bytes([i]) * (i % 3) for i in range(ROWS)], pa.binary()),
             },
             log_ns=stamps,

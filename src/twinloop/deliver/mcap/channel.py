@@ -182,21 +182,21 @@ def plan_channel(
     shown = set(found.types) - PLACES if pictures else set(found.types)
     if pictures:
         shown -= {"encoding", "width", "height", "step", "is_bigendian"}
+    absent = {name: None for name, value in found.constants.items() if value is None}
     if message is None:
-        columns = {
-            name: type for name, type in found.types.items() if name not in ("publish_ns", "log_ns", "seq")
-        }
+        left_out = {"publish_ns", "log_ns", "seq", *absent}
+        columns = {name: type for name, type in found.types.items() if name not in left_out}
         if found.has_exceptions:
             columns[EXCEPTIONS] = pa.string()
         title = f"{stream.kind.value} {stream.name}"
         own = own_message(title, columns, encoding, payload=stream.has_payload)
-        return Channel(stream, found, own, None, ())
+        return Channel(stream, found, own, None, (), absent)
     filled = {*message.fills, *TIME_COLUMNS}
     if stream.kind in GROUPED_KINDS and found.counted:
         filled.add("message")
     rest = [name for name in found.types if name in shown and name not in filled]
     constants = {name: found.constants[name] for name in rest if name in found.constants}
-    constants |= {name: None for name in message.fills if found.constants.get(name, "") is None}
+    constants |= {name: None for name in message.fills if name in absent}
     left_over = tuple(name for name in rest if name not in constants)
     held = {name for name in (found.with_nulls | found.beyond) if name in shown} - constants.keys()
     companion = None
