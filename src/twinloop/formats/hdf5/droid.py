@@ -69,14 +69,14 @@ def plan(tree: Tree, notes: Notes) -> Plan:
             times = _times(tree, group)
             streams.append(PlannedStream(name, Table(fields), times, attributes={"key": group}))
     videos = _videos(tree, metadata, steps, notes)
-    files = [video.segments[0].file for video in videos]
+    files = [Path(video.segments[0].file) for video in videos]
     return Plan(
         "DROID",
         (PlannedEpisode("", _task(about), _outcome(about), {}, steps),),
         (*streams, *videos),
         None,
         flat_attributes(about),
-        tuple(Path(name) for name in (*([metadata_file] if metadata_file else []), *files)),
+        (*([metadata_file] if metadata_file else []), *files),
         _attachments(folder),
     )
 

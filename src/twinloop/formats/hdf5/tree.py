@@ -201,9 +201,13 @@ class Tree:
     def _take(self, dataset: h5py.h5d.DatasetID, path: str) -> None:
         from h5py import h5d
 
-        plan, shape, dtype = dataset.get_create_plist(), dataset.shape, dataset.dtype
-        chunk = plan.get_chunk() if plan.get_layout() == h5d.CHUNKED else None
-        refused = _why_not(plan, dtype) or self._wrong_size(dataset, shape, chunk, dtype.itemsize)
+        shape, dtype, chunk, refused = dataset.shape, dataset.dtype, None, ""
+        # What has one place in the file is neither chunked, filtered, virtual nor elsewhere.
+        if dataset.get_offset() is None or dtype.kind not in "biuf":
+            plan = dataset.get_create_plist()
+            chunk = plan.get_chunk() if plan.get_layout() == h5d.CHUNKED else None
+            refused = _why_not(plan, dtype)
+        refused = refused or self._wrong_size(dataset, shape, chunk, dtype.itemsize)
         if refused:
             self._note(path, f"{refused}; it is not read", shape[0] if shape else None)
             return

@@ -149,7 +149,9 @@ def _planned(
     rate = metadata.rate_hz(parts[:-1])
     if len(joints) == len(columns):
         names = metadata.joints(parts[:-1], width) or tuple(f"dim_{k}" for k in range(width))
-        ordered = {field: joints[field] for field in ("position", "velocity", "effort") if field in joints}
+        ordered: dict[str, str] = {
+            field: joints[field] for field in ("position", "velocity", "effort") if field in joints
+        }
         return Signal(Kind.JOINTS, role, ordered, names, rate)
     if len(columns) == 1 and width == 1:
         return Signal(Kind.SCALAR, role, {"value": columns[0]}, (), rate)

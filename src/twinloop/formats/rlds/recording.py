@@ -134,9 +134,11 @@ class RldsRecording(Recording):
         values = self._values(name, leaves, number, record) if steps else None
         if values is None:
             return
-        row = np.arange(values.count) if values.row is None else values.row
-        stamps = self._grid.stamps(number, range(self._episodes[number].steps if per_step else 1))[row]
-        first, last = np.searchsorted(row, [steps.start, steps.stop]).tolist()
+        stamps = self._grid.stamps(number, range(self._episodes[number].steps if per_step else 1))
+        first, last = steps.start, steps.stop
+        if values.row is not None:  # several samples a step, or none
+            stamps = stamps[values.row]
+            first, last = np.searchsorted(values.row, [first, last]).tolist()
         for at in range(first, last, _BATCH_ROWS):
             end = min(at + _BATCH_ROWS, last)
             columns = {"stamp_ns": pa.array(stamps[at:end])}

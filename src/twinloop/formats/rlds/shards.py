@@ -67,7 +67,7 @@ def find_shards(folder: Path, info: Mapping[str, Any], notes: Notes, only: Path 
             expected="TFRecord files such as name-train.tfrecord-00000-of-00001",
             fix="copy the whole folder of the dataset's version",
         )
-    declared = _declared(info)
+    declared: dict[str, list[int]] = _declared(info)
     shards: list[Shard] = []
     for split in [*(name for name in declared if name in found), *sorted(set(found) - set(declared))]:
         lengths = declared.get(split, [])

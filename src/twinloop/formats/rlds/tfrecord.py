@@ -31,7 +31,7 @@ HEADER, FOOTER = 12, 4
 _MOST_RATIO, _MOST_UNPACKED = 1032, 1 << 30
 _PIECE = 1 << 20
 #: Bytes read and compared at a time: they stay in the processor's cache.
-_AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 17
 
 
 def masked_crc(data: bytes) -> int:

@@ -30,4 +30,4 @@ class Array:
     @property
     def is_text(self) -> bool:
         """Whether values are texts, of fixed or (as h5py marks its types) of any length."""
-        return self.dtype.kind in "SU" or (self.dtype.metadata or {}).get("vlen") in (str, bytes)
+        return self.dtype.kind in "SU" or dict(self.dtype.metadata or {}).get("vlen") in (str, bytes)
