@@ -182,7 +182,7 @@ def plan_channel(
     shown = set(found.types) - PLACES if pictures else set(found.types)
     if pictures:
         shown -= {"encoding", "width", "height", "step", "is_bigendian"}
-    absent = {name: None for name, value in found.constants.items() if value is None}
+    absent: dict[str, object] = {name: None for name, value in found.constants.items() if value is None}
     if message is None:
         left_out = {"publish_ns", "log_ns", "seq", *absent}
         columns = {name: type for name, type in found.types.items() if name not in left_out}
