@@ -76,3 +76,9 @@ def test_a_length_past_its_message_is_broken():
     data[1] += 1
     with pytest.raises(BrokenExampleError, match="reaches past"):
         parsed(bytes(data))
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 300, 16_383, 16_384, 70_000, 2**21 - 1, 2**21 + 5])
+def test_bytes_of_any_size_are_found(size):
+    values = [b"x" * size, b"", b"y" * (size // 2 + 1), b"z" * 3]
+    assert parsed(example({"a": values}))["a"] == values
