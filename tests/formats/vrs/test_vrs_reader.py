@@ -13,6 +13,7 @@ from aria_files import HOST_NS, START_NS, gen1_tracks, write_gen1, write_gen2
 
 from twinloop.core.calibration import CameraModel, cameras_of, frames_of
 from twinloop.core.clock import Epoch
+from twinloop.core.errors import UnreadableError
 from twinloop.core.kinds import Kind, StampSource
 from twinloop.formats.reader import find_reader, open_recording
 from twinloop.testing.vrs_writer import VrsRecord, VrsTrack, write_vrs
@@ -265,3 +266,13 @@ def _same(ours: object, theirs: object) -> None:
     np.testing.assert_allclose(
         np.asarray(ours, float), np.asarray(theirs, float).reshape(np.shape(ours)), rtol=1e-6
     )
+
+
+def test_a_folder_over_other_recordings_is_none_itself(tmp_path: Path) -> None:
+    write_gen1(tmp_path / "a.vrs")
+    (tmp_path / "eye_gaze").mkdir()
+    assert find_reader(tmp_path).name == "vrs"
+    (tmp_path / "another").mkdir()
+    write_gen1(tmp_path / "another" / "b.vrs")
+    with pytest.raises(UnreadableError):
+        find_reader(tmp_path)

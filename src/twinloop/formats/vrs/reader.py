@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class VrsReader:
     extra: str | None = None
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """The magic words of the header; a folder with exactly one such file directly inside."""
+        """The magic words of the header; a folder with exactly one such file, directly inside."""
         if head:
             return head.startswith(_MAGIC) and head[_MAGIC_3_AT : _MAGIC_3_AT + 4] == _MAGIC_3
         return path.is_dir() and _file_in(path) is not None
@@ -50,20 +51,24 @@ class VrsReader:
 
 
 def _file_in(folder: Path) -> Path | None:
-    """The one VRS file of a folder."""
-    found = []
+    """The one VRS file of a folder; None where folders in it have others, which are recordings of their own."""
     try:
-        for number, path in enumerate(folder.iterdir()):
-            if number >= _MOST:
-                return None
-            if path.suffix.lower() == ".vrs" and path.is_file():
-                with path.open("rb") as file:
-                    head = file.read(_MAGIC_3_AT + 4)
-                if head.startswith(_MAGIC) and head.endswith(_MAGIC_3):
-                    found.append(path)
+        inside = list(islice(folder.iterdir(), _MOST))
+        found = [path for path in inside if _is_vrs(path)]
+        if len(inside) == _MOST or len(found) != 1:
+            return None
+        below = (path for each in inside if each.is_dir() for path in islice(each.rglob("*.vrs"), _MOST))
+        return None if any(map(_is_vrs, below)) else found[0]
     except OSError:
         return None
-    return found[0] if len(found) == 1 else None
+
+
+def _is_vrs(path: Path) -> bool:
+    if path.suffix.lower() != ".vrs" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_MAGIC_3_AT + 4)
+    return head.startswith(_MAGIC) and head.endswith(_MAGIC_3)
 
 
 READER = VrsReader()
