@@ -83,10 +83,11 @@ def find_shards(folder: Path, info: Mapping[str, Any], notes: Notes, only: Path 
                 sum(lengths[n] for n in gone if n < len(lengths)) or None,
             )
     for split, lengths in declared.items():
-        if split not in found and only is None and sum(lengths):
+        episodes = sum(lengths)
+        if episodes and split not in found and only is None:
             notes.add(
                 Problem.MISSING_FILE,
-                f"dataset_info.json lists split {split} of {sum(lengths)} episodes; none of its files is there",
+                f"dataset_info.json lists split {split} of {episodes} episodes; none of its files is there",
                 Where(file=str(folder)),
                 None,
             )
