@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from twinloop.core.stream import Batch, Payload
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -38,3 +40,33 @@ def timeline_ns(
     if column == "stamp_ns" and "log_ns" in names and (missing := times == 0).any():
         times = np.where(missing, np.asarray(columns.column("log_ns").fill_null(0), np.int64), times)
     return times
+
+
+def in_window(times_ns: NDArray[np.int64], start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_]:
+    """Which of some times (N,) int64 ns lie in [start_ns, end_ns); None: no limit."""
+    inside = np.ones(len(times_ns), np.bool_)
+    if start_ns is not None:
+        inside &= times_ns >= start_ns
+    if end_ns is not None:
+        inside &= times_ns < end_ns
+    return inside
+
+
+def cut_to_window(stream: Stream, batch: Batch, start_ns: int | None, end_ns: int | None) -> Batch | None:
+    """The rows of a batch in [start_ns, end_ns) of the stream's timeline; None where there are none.
+
+    Rows without any time are at zero.
+    """
+    if start_ns is None and end_ns is None:
+        return batch if len(batch) else None
+    import pyarrow as pa
+
+    keep = in_window(timeline_ns(stream, batch.columns), start_ns, end_ns)
+    if keep.all():
+        return batch if len(batch) else None
+    if not keep.any():
+        return None
+    bulk = batch.payload
+    if bulk is not None:
+        bulk = Payload(bulk.buffer, bulk.offset[keep], bulk.length[keep])
+    return Batch(batch.stream, batch.columns.filter(pa.array(keep)), bulk)

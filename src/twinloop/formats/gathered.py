@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from twinloop.core.recording import Recording
 from twinloop.core.stream import Batch, Payload
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.timeline import cut_to_window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -90,24 +89,6 @@ class GatheredRecording(Recording):
         for name in self.check_names(streams):
             source = self._sources[name]
             for rows, bulk in source.batches(payload and source.stream.has_payload):
-                batch = _within(source.stream, rows, bulk, start_ns, end_ns)
-                if len(batch):
+                batch = cut_to_window(source.stream, Batch(name, rows, bulk), start_ns, end_ns)
+                if batch is not None:
                     yield batch
-
-
-def _within(
-    stream: Stream, rows: pa.RecordBatch, bulk: Payload | None, start_ns: int | None, end_ns: int | None
-) -> Batch:
-    """The rows whose time on the stream's timeline lies in the window; those without any are at zero."""
-    if start_ns is None and end_ns is None:
-        return Batch(stream.name, rows, bulk)
-    times = timeline_ns(stream, rows)
-    keep = np.ones(len(times), np.bool_)
-    if start_ns is not None:
-        keep &= times >= start_ns
-    if end_ns is not None:
-        keep &= times < end_ns
-    if keep.all():
-        return Batch(stream.name, rows, bulk)
-    kept = Payload(bulk.buffer, bulk.offset[keep], bulk.length[keep]) if bulk else None
-    return Batch(stream.name, rows.filter(pa.array(keep)), kept)

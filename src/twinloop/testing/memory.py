@@ -14,6 +14,7 @@ from twinloop.core.clock import Clock, Epoch
 from twinloop.core.kinds import LAYOUTS, TIME_COLUMNS, Kind, Role, StampSource
 from twinloop.core.recording import EpisodeSpan, ReadNote, Recording
 from twinloop.core.stream import Batch, Payload, Stream, VideoSegment
+from twinloop.core.timeline import in_window
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -146,11 +147,7 @@ class MemoryRecording(Recording):
         parts: list[tuple[int, str, np.ndarray]] = []
         for name in self.check_names(streams):
             times = self.held[name].times()
-            keep = np.ones(len(times), np.bool_)
-            if start_ns is not None:
-                keep &= times >= start_ns
-            if end_ns is not None:
-                keep &= times < end_ns
+            keep = in_window(times, start_ns, end_ns)
             rows = np.flatnonzero(keep)
             for begin in range(0, len(rows), self.batch_rows):
                 chosen = rows[begin : begin + self.batch_rows]

@@ -12,7 +12,7 @@ from twinloop.core.errors import Where
 from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.core.stream import Batch, Payload, Stream
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.timeline import in_window, timeline_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,13 +219,7 @@ def _within(
 ) -> NDArray[np.bool_] | None:
     if start_ns is None and end_ns is None:
         return None
-    times = timeline_ns(stream, table)
-    keep = np.ones(len(times), bool)
-    if start_ns is not None:
-        keep &= times >= start_ns
-    if end_ns is not None:
-        keep &= times < end_ns
-    return keep
+    return in_window(timeline_ns(stream, table), start_ns, end_ns)
 
 
 def _count_misfits(channel: Channel, decoded: Decoded, messages: Messages, where: Where) -> None:

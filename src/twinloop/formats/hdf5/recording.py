@@ -16,6 +16,7 @@ from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
 from twinloop.core.stream import Batch, Stream
+from twinloop.core.timeline import in_window
 from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file, read_rows
@@ -221,7 +222,7 @@ class Hdf5Recording(Recording):
         else:
             shift = self._shift[episode]
             times = {name: _nanoseconds(column, read) + shift for name, column in stream.times.columns.items()}
-            keep = _within(times[stream.times.timeline], start_ns, end_ns)
+            keep = in_window(times[stream.times.timeline], start_ns, end_ns)
             if keep is not None and not keep.any():
                 return None
         columns, bulk = stream.decoder.columns(read, len(run), payload=payload)
@@ -328,17 +329,6 @@ def _nanoseconds(column: TimeColumn, read: Any) -> NDArray[np.int64]:
         total = part if total is None else total + part
     assert total is not None
     return total
-
-
-def _within(times: NDArray[np.int64], start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_] | None:
-    if start_ns is None and end_ns is None:
-        return None
-    keep = np.ones(len(times), bool)
-    if start_ns is not None:
-        keep &= times >= start_ns
-    if end_ns is not None:
-        keep &= times < end_ns
-    return keep
 
 
 def _told(columns: Any) -> str:

@@ -13,7 +13,7 @@ from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import GROUPED_KINDS, Kind, Role, StampSource
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Batch, Stream
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.timeline import cut_to_window
 from twinloop.formats.arrow_columns import words
 from twinloop.formats.mps.rows import open_rows
 from twinloop.formats.time_column import to_ns
@@ -47,16 +47,9 @@ def scan_source(
 ) -> Iterator[Batch]:
     """The samples of a source within a window of each stream's timeline."""
     for name, rows in source.batches(names):
-        if start_ns is not None or end_ns is not None:
-            times = timeline_ns(source.streams[name], rows)
-            keep = np.ones(len(times), np.bool_)
-            if start_ns is not None:
-                keep &= times >= start_ns
-            if end_ns is not None:
-                keep &= times < end_ns
-            rows = rows.filter(pa.array(keep))
-        if rows.num_rows:
-            yield Batch(name, rows)
+        batch = cut_to_window(source.streams[name], Batch(name, rows), start_ns, end_ns)
+        if batch is not None:
+            yield batch
 
 
 class TableSource:

@@ -14,14 +14,13 @@ from twinloop.core.errors import Where
 from twinloop.core.kinds import Kind, Role, StampSource
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
 from twinloop.core.stream import Batch, Stream
+from twinloop.core.timeline import in_window
 from twinloop.formats.parquet import PARQUET_ERRORS, row_groups
 from twinloop.formats.steps.columns import picture_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from twinloop.formats.notes import Notes
     from twinloop.formats.openarm.pictures import Pictures
@@ -153,7 +152,7 @@ class OpenArmRecording(Recording):
             )
         keep = times.is_valid()
         stamps = np.asarray(times.fill_null(0))
-        inside = np.asarray(keep) & _inside(stamps, start_ns, end_ns)
+        inside = np.asarray(keep) & in_window(stamps, start_ns, end_ns)
         if not inside.all():
             batch, stamps = batch.filter(pa.array(inside)), stamps[inside]
         columns: dict[str, pa.Array] = {"stamp_ns": pa.array(stamps)}
@@ -169,7 +168,7 @@ class OpenArmRecording(Recording):
         part = self._cameras[name].parts.get(episode)
         if part is None:
             return
-        rows = np.flatnonzero(_inside(part.stamp_ns, start_ns, end_ns))
+        rows = np.flatnonzero(in_window(part.stamp_ns, start_ns, end_ns))
         for at in range(0, len(rows), _PICTURES):
             some = rows[at : at + _PICTURES]
             bulk = None
@@ -229,15 +228,6 @@ def _camera_stream(name: str, camera: Camera) -> Stream:
 
 def _overlaps(first: int, last: int, start_ns: int | None, end_ns: int | None) -> bool:
     return (end_ns is None or first < end_ns) and (start_ns is None or last >= start_ns)
-
-
-def _inside(times: NDArray[np.int64], start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_]:
-    inside = np.ones(len(times), bool)
-    if start_ns is not None:
-        inside &= times >= start_ns
-    if end_ns is not None:
-        inside &= times < end_ns
-    return inside
 
 
 def _numbers(column: pa.Array, kind: Kind) -> pa.Array:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from twinloop.core.calibration import encode_calibration
 from twinloop.core.errors import Where
 from twinloop.core.recording import Problem, Recording
-from twinloop.core.stream import Batch, Payload, Stream
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.stream import Batch, Payload
+from twinloop.core.timeline import cut_to_window, timeline_ns
 from twinloop.formats.notes import Notes
 from twinloop.formats.ouster.capture import read_capture
 from twinloop.formats.ouster.cloud import Beams, Frame, beams_of, cloud_columns, cloud_of, point_type
@@ -86,7 +86,7 @@ class OusterRecording(Recording):
         for batch in self._scan(names, payload, self._note):
             if start_ns is None and end_ns is None:
                 yield batch
-            elif (part := _window(self.streams[batch.stream], batch, start_ns, end_ns)) is not None:
+            elif (part := cut_to_window(self.streams[batch.stream], batch, start_ns, end_ns)) is not None:
                 yield part
 
     def _scan(self, names: set[str], payload: bool, notes: Notes) -> Iterator[Batch]:
@@ -222,22 +222,6 @@ def _packets(unit: Unit, datagrams: Datagrams) -> LidarPackets:
     if identity is None or not len(packets):
         return packets
     return packets.take(np.flatnonzero(packets.identity[:, 0] == identity[0]))
-
-
-def _window(stream: Stream, batch: Batch, start_ns: int | None, end_ns: int | None) -> Batch | None:
-    times = timeline_ns(stream, batch.columns)
-    keep = np.ones(len(times), np.bool_)
-    if start_ns is not None:
-        keep &= times >= start_ns
-    if end_ns is not None:
-        keep &= times < end_ns
-    rows = np.flatnonzero(keep)
-    if not len(rows):
-        return None
-    bulk = batch.payload
-    if bulk is not None:
-        bulk = Payload(bulk.buffer, bulk.offset[rows], bulk.length[rows])
-    return Batch(batch.stream, batch.columns.take(pa.array(rows)), bulk)
 
 
 def _note_strangers(strangers: Traffic, notes: Notes, path: str) -> None:

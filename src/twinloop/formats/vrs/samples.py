@@ -11,7 +11,7 @@ from twinloop.core.errors import Where
 from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Batch, Payload
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.timeline import in_window, timeline_ns
 from twinloop.formats.time_column import floats_to_ns
 from twinloop.formats.vrs.aria import ARRIVED
 from twinloop.formats.vrs.kinds import columns_of
@@ -110,14 +110,9 @@ def _stamps(block: Block, name: str) -> pa.Array:
 
 
 def _window(track: Track, rows: pa.RecordBatch, start_ns: int | None, end_ns: int | None) -> NDArray[np.int64]:
-    keep = np.ones(rows.num_rows, np.bool_)
-    if start_ns is not None or end_ns is not None:
-        times = timeline_ns(track.stream, rows)
-        if start_ns is not None:
-            keep &= times >= start_ns
-        if end_ns is not None:
-            keep &= times < end_ns
-    return np.flatnonzero(keep)
+    if start_ns is None and end_ns is None:
+        return np.arange(rows.num_rows)
+    return np.flatnonzero(in_window(timeline_ns(track.stream, rows), start_ns, end_ns))
 
 
 def _no_fields(rows: int) -> Block:

@@ -15,7 +15,7 @@ from twinloop.core.kinds import GROUPED_KINDS, TIME_COLUMNS
 from twinloop.core.mapping import Cut, EpisodeCut
 from twinloop.core.recording import Problem, ReadNote, Recording
 from twinloop.core.stream import Batch, Payload
-from twinloop.core.timeline import timeline_ns
+from twinloop.core.timeline import cut_to_window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -71,7 +71,7 @@ class WrittenRecording(Recording):
         for batch in self._inner.scan(list(by_topic), payload=payload):
             name = by_topic[batch.stream]
             whole = restored[name].batch(batch)
-            if (kept := _within(self.streams[name], whole, start_ns, end_ns)) is not None:
+            if (kept := cut_to_window(self.streams[name], whole, start_ns, end_ns)) is not None:
                 yield kept
         for each in restored.values():
             if each.strays:
@@ -278,20 +278,3 @@ def _payload(array: pa.Array) -> Payload:
         return Payload(np.frombuffer(b"".join(runs), np.uint8), np.cumsum(length) - length, length)
     offsets = np.asarray(array.offsets, np.int64)
     return Payload(np.asarray(array.values, np.uint8), offsets[:-1], np.diff(offsets))
-
-
-def _within(stream: Stream, batch: Batch, start_ns: int | None, end_ns: int | None) -> Batch | None:
-    if start_ns is None and end_ns is None:
-        return batch
-    times = timeline_ns(stream, batch.columns)
-    keep = np.ones(len(times), bool)
-    if start_ns is not None:
-        keep &= times >= start_ns
-    if end_ns is not None:
-        keep &= times < end_ns
-    if not keep.any():
-        return None
-    payload = batch.payload
-    if payload is not None:
-        payload = Payload(payload.buffer, payload.offset[keep], payload.length[keep])
-    return Batch(batch.stream, batch.columns.filter(pa.array(keep)), payload)
