@@ -13,7 +13,7 @@ branch_labels = None
 depends_on = None
 
 #: The texts of each table, with their lengths in 0001.
-TEXTS = {
+TEXTS: dict[str, dict[str, int | None]] = {
     "sessions": {
         "id": 26,
         "state": 16,
@@ -84,8 +84,8 @@ def downgrade() -> None:
         with op.batch_alter_table(table) as batch:
             for column, length in columns.items():
                 batch.alter_column(column, type_=sa.String(length) if length else sa.Text())
-    for name, (table, columns) in INDEXES.items():
-        op.create_index(name, table, columns)
+    for name, (table, indexed) in INDEXES.items():
+        op.create_index(name, table, indexed)
     op.drop_table("facts")
     op.create_table(
         "facts",
