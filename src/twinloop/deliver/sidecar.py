@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from twinloop.core.kinds import TIME_COLUMNS, Kind
 from twinloop.core.timeline import timeline_ns
+from twinloop.deliver.row_stamps import row_stamps, said
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -101,7 +102,7 @@ class Sidecar:
 
     def write_facts(self, sources: list[ExportSource], specs: dict[str, FeatureSpec]) -> None:
         """Calibration, units and meaning of the features, and what people stated of each session."""
-        features = {name: spec.described for name, spec in specs.items()}
+        features = {name: {"names": list(spec.names), **spec.described} for name, spec in specs.items()}
         sessions: dict[str, dict[str, object]] = {
             source.session: {
                 "recordings": list(source.recordings) or [str(file) for file in source.recording.files],
@@ -173,4 +174,5 @@ def _provenance(episode_index: int, plan: EpisodePlan) -> dict[str, object]:
             for name in ("task", "operator", "site", "robot", "rig", "consent")
         },
         "attributes": json.dumps(dict(episode.attributes), ensure_ascii=False),
+        **said(row_stamps(plan.source)),
     }

@@ -154,6 +154,7 @@ class _Writer:
             file.attrs["sim"] = False
             file.attrs["compress"] = self.compress
             file.attrs["language_instruction"] = episode.plan.task
+            file.attrs["fps"] = episode.fps
             file["action"] = keys.action(episode.values, len(episode)).astype(dtype)
             observations = file.create_group("observations")
             for joint, name in joints.items():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from twinloop.core.errors import MissingExtraError
 from twinloop.deliver.arrays import batches
+from twinloop.deliver.row_stamps import row_stamps, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ def write_images(group: h5py.Group, key: str, camera: CameraRows, shape: tuple[i
 
 
 def write_truth(group: h5py.Group, episode: EpisodeRows) -> None:
-    """The group `twinloop` of an episode: true times, validity, where it comes from."""
+    """The group `twinloop` of an episode: true times and what they are, validity, where it comes from."""
     plan = episode.plan
     truth = group.create_group("twinloop")
     truth["row_ns"] = episode.row_ns
@@ -49,3 +50,5 @@ def write_truth(group: h5py.Group, episode: EpisodeRows) -> None:
     truth.attrs["episode"] = plan.episode.id
     truth.attrs["outcome"] = plan.episode.outcome.value
     truth.attrs["instruction"] = plan.task
+    for name, value in said(row_stamps(plan.source)).items():
+        truth.attrs[name] = value

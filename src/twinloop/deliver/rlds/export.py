@@ -16,6 +16,7 @@ from twinloop.deliver.rlds.example import Pieces, bytes_list, example, float_lis
 from twinloop.deliver.rlds.features import Node, dataset, features_dict, image, tensor, text
 from twinloop.deliver.rlds.options import RldsOptions
 from twinloop.deliver.row_export import EpisodeRows, RowExport
+from twinloop.deliver.row_stamps import row_stamps, said
 from twinloop.deliver.sidecar import FOLDER
 
 if TYPE_CHECKING:
@@ -178,8 +179,7 @@ class _Writer:
             dtype = "uint16" if spec.depth else "uint8"
             observation[key] = image(self._shape(name), form, dtype, _said(spec))
         if self._times:
-            said = "The row's true time, in ns on the session's timeline."
-            observation[TIMESTAMP] = tensor((), "int64", said)
+            observation[TIMESTAMP] = tensor((), "int64", "The row's time, in ns on the session's timeline.")
         names = keys.action_names(specs)
         flag, scalar = tensor((), "bool"), tensor((), "float32")
         steps: dict[str, Node] = {
@@ -194,7 +194,7 @@ class _Writer:
             "valid": flag | {"description": "Whether all samples are there, whole, and young enough."},
             **{key: numbers[name] for name, key in keys.others.items()},
         }
-        episode = {key: text() for key in _METADATA} | {"start_ns": tensor((), "int64")}
+        episode = {key: text() for key in _METADATA} | {key: tensor((), "int64") for key in ("start_ns", "fps")}
         return features_dict(
             {"steps": dataset(features_dict(steps)), "episode_metadata": features_dict(episode)}
         )
@@ -235,23 +235,24 @@ class _Writer:
         (self._root / name).write_text(text + "\n", encoding="utf-8")
 
 
-_METADATA = ("session", "episode", "recording", "outcome", "task", "robot")
+_METADATA = ("session", "episode", "recording", "outcome", "task", "robot", "stamp_source", "clock")
 
 
 def _metadata(episode: EpisodeRows) -> dict[str, Pieces]:
     """What is known of an episode, as features."""
     plan = episode.plan
     facts = plan.source.facts
-    said = {
+    known = {
         "session": plan.source.session,
         "episode": plan.episode.id,
         "recording": plan.episode.recording,
         "outcome": plan.episode.outcome.value,
         "task": plan.episode.facts.task or facts.task or "",
         "robot": plan.episode.facts.robot or facts.robot or "",
+        **said(row_stamps(plan.source)),
     }
-    features = {key: bytes_list([value.encode()]) for key, value in said.items()}
-    return features | {"start_ns": int_list(episode.row_ns[:1])}
+    features = {key: bytes_list([value.encode()]) for key, value in known.items()}
+    return features | {"start_ns": int_list(episode.row_ns[:1]), "fps": int_list(np.array([episode.fps]))}
 
 
 def _said(spec: FeatureSpec) -> str:

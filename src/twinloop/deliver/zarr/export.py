@@ -21,6 +21,7 @@ from twinloop.deliver.frames import Images, chosen_forms
 from twinloop.deliver.keys import keys_of
 from twinloop.deliver.options import RowOptions
 from twinloop.deliver.row_export import EpisodeRows, RowExport
+from twinloop.deliver.row_stamps import row_stamps, said
 from twinloop.deliver.sidecar import BESIDE, FOLDER
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class _Writer:
                 "episode": plan.episode.id,
                 "outcome": plan.episode.outcome.value,
                 "instruction": plan.task,
+                **said(row_stamps(plan.source)),
             }
         )
 
