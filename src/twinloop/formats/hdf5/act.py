@@ -16,9 +16,11 @@ from twinloop.core.clock import Clock, Epoch
 from twinloop.core.kinds import Kind, StampSource
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, TimeColumn, Times
 from twinloop.formats.hdf5.tree import flat_attributes
+from twinloop.formats.hdf5.written import OWN, OWN_FEATURES, step_stamps, with_outcome
 from twinloop.formats.steps.decode import Joints, PackedPictures, decoder_for
 from twinloop.formats.steps.grid import likely_rate
 from twinloop.formats.steps.names import distinct, role_of, stream_name
+from twinloop.formats.steps.stamps import stamps_of
 
 if TYPE_CHECKING:
     from twinloop.formats.hdf5.tree import Tree
@@ -44,12 +46,17 @@ def matches(tree: Tree) -> bool:
 def plan(tree: Tree, notes: Notes) -> Plan:  # noqa: ARG001  (nothing here can disagree)
     """The file is one episode."""
     about = tree.attributes("")
-    times = _times(tree)
+    episode = with_outcome(
+        tree, PlannedEpisode("", _instruction(tree), None, flat_attributes(about), _steps(tree))
+    )
+    stamps = step_stamps(tree, (episode,))
+    times = None if stamps or _is_grid(tree) else _times(tree)
     streams: list[PlannedStream] = []
     names: set[str] = set()
     for source, array in tree.arrays.items():
         decoder = _decoder(tree, source, array)
-        if decoder is None or source == _LENGTHS or _is_text_of_all(tree, array):
+        known = source == _LENGTHS or (stamps is not None and source == stamps.source)
+        if decoder is None or known or _is_text_of_all(tree, array):
             continue
         picture = decoder.kind in (Kind.IMAGE, Kind.DEPTH)
         name = distinct(_name(source, picture), names)
@@ -62,10 +69,11 @@ def plan(tree: Tree, notes: Notes) -> Plan:  # noqa: ARG001  (nothing here can d
     openarm = any(source.endswith(("/left_q", "/right_q")) for source in tree.arrays)
     return Plan(
         "OpenArm" if openarm else "ALOHA / ACT",
-        (PlannedEpisode("", _instruction(tree), None, flat_attributes(about), _steps(tree)),),
+        (episode,),
         tuple(streams),
         rate,
         flat_attributes(about),
+        stamps=stamps,
     )
 
 
@@ -90,7 +98,15 @@ def _name(source: str, picture: bool) -> str:
     leaf = source.rsplit("/", 1)[-1]
     if leaf in _NAMES and source.split("/")[0] in _OBSERVATIONS:
         return _NAMES[leaf]
+    if source.startswith(OWN_FEATURES):
+        return source.removeprefix(OWN_FEATURES)
     return "action.base" if source == "base_action" else stream_name(source, picture=picture)
+
+
+def _is_grid(tree: Tree) -> bool:
+    """Whether an export of ours says that its times were made up."""
+    about = tree.attributes(OWN) if OWN in tree.groups else {}
+    return not stamps_of(about.get("stamp_source"), about.get("clock")).are_true
 
 
 def _times(tree: Tree) -> Times | None:

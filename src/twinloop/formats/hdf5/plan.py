@@ -12,11 +12,15 @@ from twinloop.core.kinds import Role, StampSource
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from twinloop.core.recording import Attachment
     from twinloop.core.stream import VideoSegment
     from twinloop.formats.hdf5.tree import Tree
     from twinloop.formats.steps.arrays import Array
     from twinloop.formats.steps.decode import Decoder
+    from twinloop.formats.steps.stamps import Stamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +42,17 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class StepStamps:
+    """The times (steps,) int64 ns of each episode's steps, what they are, and the dataset they stand in."""
+
+    times_ns: tuple[NDArray[np.int64] | None, ...]
+    stamps: Stamps
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStream:
-    """One stream; `times` None: the grid of steps. `segments`: images in video files, by position."""
+    """One stream; `times` None: those of the steps. `segments`: images in video files, by position."""
 
     name: str
     decoder: Decoder
@@ -64,7 +77,7 @@ class PlannedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole file. `rate_hz` as declared."""
+    """A whole file. `rate_hz` as declared; `stamps` of the steps, where the file has them."""
 
     layout: str
     episodes: tuple[PlannedEpisode, ...]
@@ -73,6 +86,7 @@ class Plan:
     metadata: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    stamps: StepStamps | None = None
 
 
 def path_in(group: str, source: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.clock import NS_PER_S
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS
 from twinloop.core.recording import EpisodeSpan, Problem, Recording
@@ -22,10 +21,11 @@ from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file, read_rows
 from twinloop.formats.steps.grid import CLOCK, StepGrid, by_chunks
 from twinloop.formats.steps.room import Room
+from twinloop.formats.steps.times import one_after_another, timed
 from twinloop.formats.time_column import floats_to_ns, to_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     import h5py
@@ -57,10 +57,14 @@ class Hdf5Recording(Recording):
             for k, episode in enumerate(plan.episodes)
         ]
         self._grid = StepGrid(np.array(lengths, np.int64), plan.rate_hz)
+        if (told := plan.stamps) is not None:
+            where = Where(file=str(file), stream=told.source)
+            self._grid = timed(self._grid, told.times_ns, told.stamps, told.source, notes, where)
         self._planned = {stream.name: stream for stream in plan.streams}
         edges = self._read_edges(opened)
         spans = self._spans(edges)
-        self._shift = _one_after_another(spans)
+        starts = np.array([span.start_ns for span in spans], np.int64)
+        self._shift = one_after_another(starts, np.array([span.end_ns for span in spans], np.int64))
         edges = {
             key: (a + int(self._shift[key[1]]), b + int(self._shift[key[1]])) for key, (a, b) in edges.items()
         }
@@ -301,19 +305,6 @@ class Hdf5Recording(Recording):
                 span = replace(span, start_ns=start, end_ns=end + 1)
             spans.append(span)
         return tuple(spans)
-
-
-def _one_after_another(spans: Sequence[EpisodeSpan]) -> NDArray[np.int64]:
-    """What to add to the times of each episode (E,) int64 ns where they would lie over one another, as they do
-    where each begins at its own zero: then each begins at the next whole second after the one before."""
-    ends = [span.end_ns for span in spans]
-    if all(span.start_ns >= end for span, end in zip(spans[1:], ends[:-1], strict=True)):
-        return np.zeros(len(spans), np.int64)
-    shifts, at = [], 0
-    for span in spans:
-        shifts.append(at - span.start_ns)
-        at += -(-(span.end_ns - span.start_ns) // NS_PER_S) * NS_PER_S
-    return np.array(shifts, np.int64)
 
 
 def _nanoseconds(column: TimeColumn, read: Any) -> NDArray[np.int64]:

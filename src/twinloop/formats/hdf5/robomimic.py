@@ -19,6 +19,7 @@ from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem
 from twinloop.formats.hdf5.plan import Plan, PlannedEpisode, PlannedStream, sample_of
 from twinloop.formats.hdf5.tree import flat_attributes
+from twinloop.formats.hdf5.written import step_stamps, with_outcome
 from twinloop.formats.steps.decode import Table, decoder_for
 from twinloop.formats.steps.grid import likely_rate
 from twinloop.formats.steps.names import distinct, role_of, stream_name
@@ -52,7 +53,8 @@ def plan(tree: Tree, notes: Notes) -> Plan:
         steps = _steps(tree, name, said.get("num_samples"), notes)
         own = said.get("language_instruction") or said.get("task")
         words = own if isinstance(own, str) else instruction
-        episodes.append(PlannedEpisode(f"data/{name}", words, None, attributes, steps))
+        episode = PlannedEpisode(f"data/{name}", words, None, attributes, steps)
+        episodes.append(with_outcome(tree, episode))
     total = about.get("total")
     counted = sum(one.steps or 0 for one in episodes)
     if isinstance(total, int) and total != counted:
@@ -64,18 +66,20 @@ def plan(tree: Tree, notes: Notes) -> Plan:
         )
     kwargs = env.get("env_kwargs")
     rate = likely_rate(kwargs.get("control_freq")) if isinstance(kwargs, dict) else None
+    stamps = step_stamps(tree, tuple(episodes))
     masks = {f"mask/{name}": ", ".join(tree.texts(f"mask/{name}")) for name in tree.children("mask")}
     return Plan(
         "LIBERO" if problem else "robomimic",
         tuple(episodes),
-        _streams(tree, tuple(episodes), about),
+        _streams(tree, tuple(episodes), about, stamps.source if stamps else ""),
         rate,
         {**flat_attributes(about, "data/"), **masks},
+        stamps=stamps,
     )
 
 
 def _streams(
-    tree: Tree, episodes: tuple[PlannedEpisode, ...], about: dict[str, Any]
+    tree: Tree, episodes: tuple[PlannedEpisode, ...], about: dict[str, Any], times: str
 ) -> tuple[PlannedStream, ...]:
     sources = dict.fromkeys(source for episode in episodes for source in tree.children(episode.group))
     streams: list[PlannedStream] = []
@@ -83,6 +87,8 @@ def _streams(
     table: dict[str, str] = {}
     for source in sources:
         array = sample_of(tree, episodes, source)
+        if source == times:
+            continue
         if source in _BOOKKEEPING and array is not None and array.is_number and array.shape[1:] in ((), (1,)):
             table[_BOOKKEEPING[source]] = source
             continue

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import h5py
+    from numpy.typing import NDArray
 
     from twinloop.formats.notes import Notes
     from twinloop.formats.steps.room import Room
@@ -137,6 +138,16 @@ class Tree:
             return [str(_plain(value)) for value in self._file[path][:]]
         except H5_ERRORS:
             return []
+
+    def whole_numbers(self, path: str) -> NDArray[np.int64] | None:
+        """The numbers (N,) of a dataset of one whole number a row; None: it is none, or cannot be read."""
+        array = self.arrays.get(path)
+        if array is None or array.dtype.kind not in "iu" or array.shape[1:] not in ((), (1,)):
+            return None
+        try:
+            return np.asarray(self._file[path][:]).reshape(-1).astype(np.int64)
+        except H5_ERRORS:
+            return None
 
     def _attribute(self, owner: Any, name: str) -> Any:
         import h5py

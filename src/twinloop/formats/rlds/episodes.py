@@ -13,10 +13,14 @@ from twinloop.core.recording import Problem
 from twinloop.formats.rlds.example import BYTES, BrokenExampleError, byte_places, example_fields, integers
 from twinloop.formats.rlds.tfrecord import InflatedBytes, frames, open_bytes
 from twinloop.formats.rlds.values import LENGTHS, numbers
+from twinloop.formats.steps.times import TIMESTAMP_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from twinloop.formats.notes import Notes
     from twinloop.formats.rlds.example import Field
@@ -26,13 +30,16 @@ if TYPE_CHECKING:
 
 #: An episode's own values of more numbers than this are a stream, not an attribute.
 FEW = 64
+#: Where TFDS keeps what is said of an episode.
+METADATA = "episode_metadata"
 _TEXT_BYTES = 1 << 16
 _INSTRUCTION = re.compile(r"(^|_)(instruction|instructions|language|task|prompt|goal)(_1)?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One record: where it lies, how many steps it has, which keys, and what it says of itself."""
+    """One record: where it lies, how many steps it has, which keys, and what it says of itself; `times_ns`
+    (steps,) int64, where it has the times of its steps."""
 
     file: Path
     frame: Frame
@@ -43,6 +50,13 @@ class Episode:
     instruction: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
+    times_ns: NDArray[np.int64] | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """How it ended, where its own values say so."""
+        said = self.facts.get(f"{METADATA}/outcome")
+        return said if isinstance(said, str) and said else None
 
 
 def find_episodes(shards: Sequence[Shard], leaves: Sequence[Leaf], notes: Notes) -> list[Episode]:
@@ -71,6 +85,7 @@ def _of_shard(
                 fields = example_fields(read, frame.length)
                 steps = _steps(leaves, fields, read)
                 instruction, facts = _said(leaves, fields, read)
+                times = _times(leaves, fields, read)
             except (BrokenExampleError, IndexError) as error:
                 notes.add(Problem.UNDECODABLE, f"record {number} is no Example: {error}", where, None)
                 continue
@@ -85,6 +100,7 @@ def _of_shard(
                 instruction,
                 {name: _text(value) for name, value in facts.items()},
                 facts,
+                times,
             )
     finally:
         data.close()
@@ -129,6 +145,22 @@ def _steps(leaves: Sequence[Leaf], fields: Mapping[str, Field], read: Callable[[
             raise BrokenExampleError(f"{leaf.key} has {flat} values, {size} a step")
         return flat // size
     return 0
+
+
+def is_time(leaf: Leaf) -> bool:
+    """Whether a feature is the time of each step, in ns."""
+    named = leaf.path.rsplit("/", 1)[-1] == TIMESTAMP_NS
+    return named and leaf.per_step and leaf.form == "number" and leaf.dtype == "int64" and leaf.size == 1
+
+
+def _times(
+    leaves: Sequence[Leaf], fields: Mapping[str, Field], read: Callable[[int, int], bytes]
+) -> NDArray[np.int64] | None:
+    """The times of the steps, by the first of the features that are times."""
+    for leaf in leaves:
+        if is_time(leaf) and leaf.encoding == "none" and (place := fields.get(leaf.key)) is not None:
+            return numbers(read(place.start, place.end - place.start), place, leaf.dtype)
+    return None
 
 
 def _said(

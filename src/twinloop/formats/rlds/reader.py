@@ -24,8 +24,8 @@ class RldsReader:
 
     name = "rlds"
     title = "RLDS / TFRecord (tensorflow_datasets)"
-    keeps = "every step, picture and text as stored, instructions, splits; checksums of all data are compared"
-    loses = "capture times: RLDS keeps none (stamps are a grid); features nested deeper than a step's lists"
+    keeps = "every step, picture and text as stored, timestamp_ns, instructions; checksums are compared"
+    loses = "capture times without timestamp_ns (stamps are a grid); features nested deeper than a step's lists"
     extra: str | None = None
 
     def sniff(self, path: Path, head: bytes) -> bool:
@@ -40,15 +40,12 @@ class RldsReader:
         Raises:
             UnreadableError: features.json is missing or describes no steps, or no record is there.
         """
-        import numpy as np
-
         from twinloop.formats.notes import Notes
         from twinloop.formats.rlds.episodes import find_episodes
         from twinloop.formats.rlds.features import read_features
         from twinloop.formats.rlds.recording import RldsRecording
         from twinloop.formats.rlds.shards import find_shards, read_dataset_info
-        from twinloop.formats.rlds.streams import rate_of, streams_of
-        from twinloop.formats.steps.grid import StepGrid
+        from twinloop.formats.rlds.streams import steps_of, streams_of
 
         only = path if path.is_file() else None
         folder = path.parent if only else _version_folder(path) or path
@@ -72,7 +69,7 @@ class RldsReader:
                 where=str(path),
                 expected="TFRecord files of tf.train.Example",
             )
-        grid = StepGrid(np.array([episode.steps for episode in episodes], np.int64), rate_of(episodes))
+        grid = steps_of(leaves, episodes, described, notes)
         streams, made_of = streams_of(leaves, episodes, grid, described, notes)
         own = (described, *((about,) if about.is_file() else ()))
         return RldsRecording(

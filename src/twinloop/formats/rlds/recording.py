@@ -54,7 +54,7 @@ class RldsRecording(Recording):
             files=files,
             streams=streams,
             episodes=tuple(
-                grid.span(number, instruction=one.instruction, attributes=_attributes(one))
+                grid.span(number, instruction=one.instruction, outcome=one.outcome, attributes=_attributes(one))
                 for number, one in enumerate(episodes)
             ),
             metadata=metadata,

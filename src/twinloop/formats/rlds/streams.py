@@ -11,10 +11,12 @@ import numpy as np
 from twinloop.core.errors import Where
 from twinloop.core.kinds import PAYLOAD_KINDS, Kind
 from twinloop.core.recording import Problem
-from twinloop.formats.rlds.episodes import is_fact
+from twinloop.formats.rlds.episodes import METADATA, is_fact, is_time
 from twinloop.formats.rlds.values import keys_of, kind_of
 from twinloop.formats.steps.grid import StepGrid, likely_rate
 from twinloop.formats.steps.names import distinct, role_of, stream_name
+from twinloop.formats.steps.stamps import stamps_of
+from twinloop.formats.steps.times import StepTimes, agreed, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,13 +45,28 @@ def rate_of(episodes: Sequence[Episode]) -> float | None:
     return rates.pop() if len(rates) == 1 else None
 
 
+def steps_of(leaves: Sequence[Leaf], episodes: Sequence[Episode], path: Path, notes: Notes) -> StepGrid:
+    """The times of all steps: as a feature of them tells, else a grid."""
+    grid = StepGrid(np.array([episode.steps for episode in episodes], np.int64), rate_of(episodes))
+    told = next((leaf.key for leaf in leaves if is_time(leaf)), None)
+    if told is None:
+        return grid
+    said = {
+        stamps_of(one.facts.get(f"{METADATA}/stamp_source"), one.facts.get(f"{METADATA}/clock"))
+        for one in episodes
+    }
+    where = Where(file=str(path), stream=told)
+    return timed(grid, [one.times_ns for one in episodes], agreed(said), told, notes, where)
+
+
 def streams_of(
     leaves: Sequence[Leaf], episodes: Sequence[Episode], grid: StepGrid, path: Path, notes: Notes
 ) -> tuple[dict[str, Stream], dict[str, tuple[Leaf, ...]]]:
     """Streams by name, and the features that each is made of."""
     streams: dict[str, Stream] = {}
     made_of: dict[str, tuple[Leaf, ...]] = {}
-    for name, parts in _grouped(leaves):
+    known = [leaf for leaf in leaves if not (isinstance(grid, StepTimes) and leaf.key == grid.told)]
+    for name, parts in _grouped(known):
         first = parts[0]
         kind = Kind.TABLE if name == STEP_TABLE else kind_of(first)
         if kind is None:

@@ -17,6 +17,10 @@ _MOST_RATIO = 1032
 _MOST_ENTRY, _MOST_CHUNK = 1 << 30, 1 << 30
 #: Arrays of less may well be fill values alone, which Zarr does not write.
 _SMALL = 64 << 20
+#: The groups of arrays that are looked at: the layout's, and of exports of ours those that have steps.
+OWN, OWN_FEATURES = "twinloop", "twinloop/features"
+GROUPS = ("data", "meta", OWN_FEATURES, OWN)
+ROW_NS = f"{OWN}/row_ns"
 #: The names by which the layout is known, in a folder and in a .zip.
 ENDS = ("meta/episode_ends/.zarray", "meta/episode_ends/zarr.json")
 
@@ -44,7 +48,7 @@ def zip_prefix(path: Path) -> str | None:
 
 
 def stored_in_zip(path: Path, prefix: str) -> dict[str, Stored]:
-    """The arrays below ``data/`` and ``meta/`` of a .zip.
+    """The arrays of a .zip that are looked at.
 
     Raises:
         one of `ZIP_ERRORS`: it does not open.
@@ -53,9 +57,9 @@ def stored_in_zip(path: Path, prefix: str) -> dict[str, Stored]:
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
             parts = entry.filename.removeprefix(prefix).split("/")
-            if not entry.filename.startswith(prefix) or len(parts) < 3 or entry.is_dir():
+            key = _array_of(parts)
+            if not entry.filename.startswith(prefix) or key is None or entry.is_dir():
                 continue
-            key = "/".join(parts[:2])
             known = found.get(key, Stored())
             too_large = entry.file_size > min(_MOST_ENTRY, 64 + entry.compress_size * _MOST_RATIO)
             refused = f"its entry {entry.filename} is larger than it can be" if too_large else known.refused
@@ -65,17 +69,31 @@ def stored_in_zip(path: Path, prefix: str) -> dict[str, Stored]:
 
 
 def stored_in_folder(root: Path) -> dict[str, Stored]:
-    """The arrays below ``data/`` and ``meta/`` of a folder."""
+    """The arrays of a folder that are looked at."""
     found: dict[str, Stored] = {}
-    for group in ("data", "meta"):
-        if not (root / group).is_dir() or (root / group).is_symlink():
+    for group in GROUPS:
+        links = (root / part for part in (group, group.split("/")[0]))
+        if not (root / group).is_dir() or any(link.is_symlink() for link in links):
             continue
         for entry in sorted(os.scandir(root / group), key=lambda e: e.name):
+            key = f"{group}/{entry.name}"
+            if _array_of([*key.split("/"), ""]) != key:
+                continue
             if entry.is_symlink():
-                found[f"{group}/{entry.name}"] = Stored(refused="it is a link")
+                found[key] = Stored(refused="it is a link")
             elif entry.is_dir():
-                found[f"{group}/{entry.name}"] = _of_folder(Path(entry.path))
+                found[key] = _of_folder(Path(entry.path))
     return found
+
+
+def _array_of(parts: list[str]) -> str | None:
+    """The array to which the file of a path belongs; None: to none that is looked at."""
+    for group in GROUPS:
+        depth = group.count("/") + 2
+        if "/".join(parts[: depth - 1]) == group and len(parts) > depth:
+            key = "/".join(parts[:depth])
+            return None if group == OWN and key != ROW_NS else key
+    return None
 
 
 def _of_folder(array: Path) -> Stored:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from twinloop.formats.steps.arrays import Array
     from twinloop.formats.zarr.recording import ArrayStream
 
-_ENDS, _TIMES = "meta/episode_ends", "data/timestamp"
+_ENDS = "meta/episode_ends"
 _MOST_EPISODES = 10_000_000
 
 
@@ -43,7 +43,7 @@ class ZarrReader:
             return False
 
     def open(self, path: Path, options: ReadOptions) -> Recording:  # noqa: ARG002  (nothing to say)
-        """Read the arrays' metadata, count their chunks, read meta/episode_ends and data/timestamp.
+        """Read the arrays' metadata, count their chunks, read meta/episode_ends and the times of the steps.
 
         Raises:
             MissingExtraError: zarr is not installed.
@@ -55,7 +55,9 @@ class ZarrReader:
             raise MissingExtraError("zarr", "zarr", "Zarr") from None
         from twinloop.formats.notes import Notes
         from twinloop.formats.zarr.recording import ZarrRecording
+        from twinloop.formats.zarr.steps import steps_of
         from twinloop.formats.zarr.store import attributes_of, open_group, readable, stored_arrays
+        from twinloop.formats.zarr.written import written_of
 
         notes = Notes()
         stored = stored_arrays(path)
@@ -64,9 +66,10 @@ class ZarrReader:
             arrays = {key: array for key, array in found.items() if array is not None}
             rows = max((array.rows for key, array in arrays.items() if key.startswith("data/")), default=0)
             ends = _episode_ends(group, arrays, rows, path, notes)
-            stamps = _stamps(group, arrays, ends)
+            written = written_of(group, len(ends))
+            grid, told = steps_of(group, arrays, ends, written, path, notes)
             metadata = attributes_of(group)
-        streams = _streams(arrays, notes, path)
+        streams = _streams({key: array for key, array in arrays.items() if key != told}, notes, path)
         if not streams:
             raise UnreadableError("no array of the Zarr store can be read", where=str(path))
         _note_lengths(streams, int(ends[-1]) if len(ends) else 0, path, notes)
@@ -74,8 +77,8 @@ class ZarrReader:
             path,
             arrays=streams,
             ends=ends,
-            stamps=stamps,
-            rate_hz=None,
+            grid=grid,
+            written=written,
             files=(path,) if path.is_file() else tuple(sorted(p for p in path.rglob("*") if p.is_file())),
             metadata=metadata,
             notes=notes,
@@ -132,44 +135,29 @@ def _episode_ends(
     return ends
 
 
-def _stamps(group: Any, arrays: dict[str, Array], ends: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The times of all rows (N,) int64 ns, where data/timestamp (in seconds) never falls."""
-    import numpy as np
-
-    from twinloop.formats.time_column import floats_to_ns
-
-    array = arrays.get(_TIMES)
-    if array is None or array.dtype.kind != "f" or array.shape[1:] not in ((), (1,)) or array.rows < ends[-1]:
-        return None
-    try:
-        seconds = np.asarray(group[_TIMES][: ends[-1]]).reshape(-1).astype(np.float64)
-    except Exception:  # noted where its rows are read
-        return None
-    stamps, valid = floats_to_ns(seconds, "s")
-    return stamps if valid.all() and (np.diff(stamps) >= 0).all() and len(stamps) else None
-
-
 def _streams(arrays: dict[str, Array], notes: Notes, path: Path) -> dict[str, ArrayStream]:
     from twinloop.core.errors import Where
     from twinloop.core.kinds import Kind
     from twinloop.core.recording import Problem
     from twinloop.formats.steps.decode import decoder_for
-    from twinloop.formats.steps.names import stream_name
+    from twinloop.formats.steps.names import distinct, stream_name
+    from twinloop.formats.zarr.chunks import OWN_FEATURES, ROW_NS
     from twinloop.formats.zarr.recording import ArrayStream
 
     streams = {}
     for key, array in arrays.items():
-        if not key.startswith("data/"):
+        if key.startswith("meta/") or key == ROW_NS:
             continue
         decoder = decoder_for(array, key)
         if decoder is None:
             where = Where(file=str(path), stream=key)
             notes.add(Problem.SCHEMA, f"an array of {array.dtype} and shape {array.shape} is not read", where)
             continue
-        own = key.removeprefix("data/")
+        own = key.removeprefix("data/").removeprefix(f"{OWN_FEATURES}/")
         action = own.split("_")[0] in ("action", "actions")
         picture = decoder.kind in (Kind.IMAGE, Kind.DEPTH)
-        name = stream_name(own if action else f"observation/{own}", picture=picture)
+        bare = action or key.startswith(OWN_FEATURES)
+        name = distinct(stream_name(own if bare else f"observation/{own}", picture=picture), set(streams))
         streams[name] = ArrayStream(array, decoder)
     return streams
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.clock import Clock
 from twinloop.core.errors import UnreadableError, Where
-from twinloop.core.kinds import StampSource
-from twinloop.core.recording import EpisodeSpan, Problem, Recording
+from twinloop.core.recording import Problem, Recording
 from twinloop.core.stream import Batch, Stream
-from twinloop.formats.steps.grid import StepGrid, by_chunks
+from twinloop.formats.steps.grid import by_chunks
 from twinloop.formats.steps.names import role_of
-from twinloop.formats.time_column import epoch_of
 from twinloop.formats.zarr.store import open_group
 
 if TYPE_CHECKING:
@@ -25,9 +22,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from twinloop.core.recording import EpisodeSpan
     from twinloop.formats.notes import Notes
     from twinloop.formats.steps.arrays import Array
     from twinloop.formats.steps.decode import Decoder
+    from twinloop.formats.steps.grid import StepGrid
+    from twinloop.formats.zarr.written import Written
 
 #: Bytes and rows read at a time.
 _BATCH_BYTES, _BATCH_ROWS = 16 << 20, 16_384
@@ -42,7 +42,7 @@ class ArrayStream:
 
 
 class ZarrRecording(Recording):
-    """See the package's page. `ends` (E,) rows; `stamps` (N,) int64 ns, None where there are no times."""
+    """See the package's page. `ends` (E,) rows."""
 
     def __init__(
         self,
@@ -50,16 +50,15 @@ class ZarrRecording(Recording):
         *,
         arrays: dict[str, ArrayStream],
         ends: NDArray[np.int64],
-        stamps: NDArray[np.int64] | None,
-        rate_hz: float | None,
+        grid: StepGrid,
+        written: Written,
         files: tuple[Path, ...],
         metadata: dict[str, str],
         notes: Notes,
     ) -> None:
         self._starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
         self._ends = ends
-        self._stamps = stamps
-        self._grid = StepGrid(ends - self._starts, rate_hz)
+        self._grid = grid
         self._arrays = arrays
         self._note = notes
         super().__init__(
@@ -67,7 +66,7 @@ class ZarrRecording(Recording):
             "zarr",
             files=files,
             streams={name: self._stream(name, one) for name, one in arrays.items()},
-            episodes=tuple(self._span(episode) for episode in range(len(ends))),
+            episodes=tuple(self._span(episode, written) for episode in range(len(ends))),
             metadata=metadata,
             notes=notes.all,
         )
@@ -87,7 +86,7 @@ class ZarrRecording(Recording):
             with open_group(self.path) as group:
                 for name in names:
                     for rows in self._wanted(start_ns, end_ns):
-                        yield from self._rows(group, name, rows, start_ns, end_ns, payload)
+                        yield from self._rows(group, name, rows, payload)
         except UnreadableError as error:  # it was there when the recording was opened
             self._note.add(Problem.CORRUPT, error.what, Where(file=str(self.path)), None)
 
@@ -97,15 +96,10 @@ class ZarrRecording(Recording):
             yield range(int(self._ends[-1]) if len(self._ends) else 0)
             return
         for episode, start in enumerate(self._starts.tolist()):
-            if self._stamps is None:
-                steps = self._grid.within(episode, start_ns, end_ns)
-                yield range(start + steps.start, start + steps.stop)
-            else:
-                yield range(start, int(self._ends[episode]))
+            steps = self._grid.within(episode, start_ns, end_ns)
+            yield range(start + steps.start, start + steps.stop)
 
-    def _rows(
-        self, group: Any, name: str, rows: range, start_ns: int | None, end_ns: int | None, payload: bool
-    ) -> Iterator[Batch]:
+    def _rows(self, group: Any, name: str, rows: range, payload: bool) -> Iterator[Batch]:
         array = self._arrays[name].array
         width = max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * array.dtype.itemsize)
         step = max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
@@ -114,11 +108,8 @@ class ZarrRecording(Recording):
         runs = deque(by_chunks(range(rows.start, min(rows.stop, array.rows)), step))
         while runs:
             run = runs.popleft()
-            keep = self._within(run, start_ns, end_ns)
-            if keep is not None and not keep.any():
-                continue
             try:
-                yield self._batch(group, name, run, keep, payload)
+                yield self._batch(group, name, run, payload)
             except Exception as error:  # codecs raise whatever they meet
                 if 0 < array.chunk_rows < len(run):  # a damaged chunk costs its own rows
                     runs.extendleft(reversed(list(by_chunks(run, array.chunk_rows))))
@@ -130,22 +121,16 @@ class ZarrRecording(Recording):
                     len(run),
                 )
 
-    def _batch(self, group: Any, name: str, run: range, keep: NDArray[np.bool_] | None, payload: bool) -> Batch:
-        array, decoder = self._arrays[name].array, self._arrays[name].decoder
+    def _batch(self, group: Any, name: str, run: range, payload: bool) -> Batch:
+        decoder = self._arrays[name].decoder
         columns, bulk = decoder.columns(
             lambda source: np.asarray(group[source][run.start : run.stop]), len(run), payload=payload
         )
         made = pa.RecordBatch.from_pydict({"stamp_ns": pa.array(self._times(run)), **columns})
-        if keep is not None and not keep.all():
-            made = made.filter(pa.array(keep))
-            bulk = replace(bulk, offset=bulk.offset[keep], length=bulk.length[keep]) if bulk else None
-        assert made.num_rows <= array.rows
         return Batch(name, made, bulk)
 
     def _times(self, run: range) -> NDArray[np.int64]:
         """Times (N,) int64 ns of some rows."""
-        if self._stamps is not None:
-            return self._stamps[run.start : run.stop]
         first = int(np.searchsorted(self._ends, run.start, "right"))
         parts, at = [], run.start
         while at < run.stop:
@@ -155,16 +140,9 @@ class ZarrRecording(Recording):
             at, first = end, first + 1
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _within(self, run: range, start_ns: int | None, end_ns: int | None) -> NDArray[np.bool_] | None:
-        if self._stamps is None or (start_ns is None and end_ns is None):
-            return None
-        times = self._times(run)
-        after = np.ones(len(run), bool) if start_ns is None else times >= start_ns
-        return after if end_ns is None else after & (times < end_ns)
-
     def _stream(self, name: str, one: ArrayStream) -> Stream:
         here = np.clip(one.array.rows - self._starts, 0, self._ends - self._starts)
-        made = self._grid.stream(
+        return self._grid.stream(
             name,
             one.decoder.kind,
             encoding="zarr",
@@ -174,23 +152,7 @@ class ZarrRecording(Recording):
             bytes=one.array.bytes,
             samples=here,
         )
-        if self._stamps is None or not len(self._stamps):
-            return made
-        clock = Clock(epoch_of(int(self._stamps[0])))
-        last = min(one.array.rows, len(self._stamps)) - 1
-        return replace(
-            made,
-            start_ns=int(self._stamps[0]),
-            end_ns=int(self._stamps[last]),
-            stamp_source=StampSource.DRIVER,
-            stamp_clock=clock,
-            rate_hz=None,
-            attributes={"key": one.array.path, "times": "data/timestamp, s"},
-        )
 
-    def _span(self, episode: int) -> EpisodeSpan:
-        span = self._grid.span(episode)
-        start, end = int(self._starts[episode]), int(self._ends[episode])
-        if self._stamps is None or end <= start:
-            return span
-        return replace(span, start_ns=int(self._stamps[start]), end_ns=int(self._stamps[end - 1]) + 1)
+    def _span(self, episode: int, written: Written) -> EpisodeSpan:
+        instruction, outcome = written.of(episode)
+        return self._grid.span(episode, instruction=instruction, outcome=outcome)

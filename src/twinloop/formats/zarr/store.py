@@ -55,7 +55,7 @@ def open_group(path: Path) -> Iterator[Any]:
 
 
 def stored_arrays(path: Path) -> dict[str, Stored]:
-    """The arrays below ``data/`` and ``meta/``, by path, with the chunks that are there.
+    """The arrays that are looked at, by path, with the chunks that are there.
 
     Raises:
         UnreadableError: the .zip is damaged, or the folder cannot be listed.
