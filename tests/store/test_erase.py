@@ -12,7 +12,7 @@ from care import ANA, facts, harms, mirror_of, troubles
 
 from twinloop.core.errors import UnknownNameError, UsageError
 from twinloop.core.session import SessionFacts
-from twinloop.store.erase.erase import erase, resume
+from twinloop.store.erase.erase import erase, is_interrupted, resume
 from twinloop.store.erase.order import is_done, order_ids
 from twinloop.store.erase.plan import plan_session, plan_subject
 from twinloop.store.erase.snapshots import is_withdrawn
@@ -211,7 +211,9 @@ def test_an_erasure_that_dies_is_told_and_finished(kept, tmp_path, monkeypatch, 
         with pytest.raises(Dead):
             erase(kept, order)
     assert Harm.DAMAGE in harms(kept).values()
+    assert is_interrupted(kept, order.sessions[0][-8:].lower())
     assert resume(Store.open(kept.url)) == ()
+    assert not is_interrupted(kept, order.sessions[0])
     for store in (kept, copy):
         assert troubles(store) == []
         assert holding(store.work, "arm.mcap", '"ana"', "ana ") == []

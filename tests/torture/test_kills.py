@@ -34,9 +34,15 @@ def process(scenario: Scenario, folder: Path, after_bytes: int | None) -> Ended:
     return run_process_until([program, *scenario.command(folder)], after_bytes)
 
 
-def torment(scenario: Scenario, run: Run, kills: int, folder: Path, seed: int) -> int:
-    """Kill so many times; how often the command was really at work then."""
+def torment(scenario: Scenario, run: Run, kills: int, folder: Path, seed: int, again: float) -> int:
+    """Kill so many times; how often the command was really at work then.
+
+    `again`: the chance that the next kill hits what the last one left, before the command comes to its end.
+    """
     moments = random.Random(seed)
+    scenario.fresh(folder / "warm")
+    scenario.act(folder / "warm")  # what it imports and compiles, forked children have
+    shutil.rmtree(folder / "warm")
     scenario.fresh(folder / "timed")
     timed = run(scenario, folder / "timed", None)
     assert timed.code in (0, 3), f"{scenario.name}: exit code {timed.code}"
@@ -48,12 +54,13 @@ def torment(scenario: Scenario, run: Run, kills: int, folder: Path, seed: int) -
         ended = run(scenario, at, after_bytes)
         assert ended.killed or ended.code in (0, 3), f"{scenario.name}: exit code {ended.code}"
         killed += ended.killed
+        scenario.quick = moments.random() < 0.8
         try:
             scenario.survived(at)
-            if ended.killed and moments.random() < 0.4:
-                continue  # the next kill hits what this one left
-            again = run(scenario, at, None)
-            assert again.code == timed.code, f"exit code {again.code}"
+            if ended.killed and moments.random() < again:
+                continue
+            last = run(scenario, at, None)
+            assert last.code in (0, timed.code), f"exit code {last.code}"
             scenario.finished(at)
         except Exception as error:
             raise AssertionError(
@@ -73,18 +80,18 @@ def kills_of(scenario: type[Scenario], total: int) -> int:
 def test_killed_in_a_fork(kind: type[Scenario], tmp_path: Path, torture: bool) -> None:
     kills = kills_of(kind, TORTURE if torture else FORKS)
     scenario = kind(tmp_path / "sound")
-    assert torment(scenario, forked, kills, tmp_path, seed=1) > kills // 3
+    assert torment(scenario, forked, kills, tmp_path, seed=1, again=0.6) > kills // 3
 
 
 def test_killed_in_a_fork_with_the_catalog_in_postgresql(
-    tmp_path: Path, torture: bool, postgres_url: Callable[[], str]
+    tmp_path: Path, torture: bool, postgres_url: str
 ) -> None:
     kills = kills_of(Ingest, TORTURE) if torture else POSTGRES_FORKS
     scenario = Ingest(tmp_path / "sound", postgres_url)
-    assert torment(scenario, forked, kills, tmp_path, seed=2) > kills // 3
+    assert torment(scenario, forked, kills, tmp_path, seed=2, again=0.6) > kills // 3
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
 def test_killed_as_a_process(kind: type[Scenario], tmp_path: Path, torture: bool) -> None:
     kills = kills_of(kind, TORTURE if torture else PROCESSES)
-    torment(kind(tmp_path / "sound"), process, kills, tmp_path, seed=3)
+    torment(kind(tmp_path / "sound"), process, kills, tmp_path, seed=3, again=0.85)

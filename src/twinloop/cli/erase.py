@@ -93,10 +93,17 @@ def erase(
 
 def _session(store: Store, text: str) -> str:
     """The session that is meant, and no other that it was joined into."""
-    from twinloop.core.errors import UsageError
+    from twinloop.core.errors import StoreError, UsageError
+    from twinloop.store.erase.erase import is_interrupted
     from twinloop.store.queries import resolve_session
 
-    id = resolve_session(store.catalog, text)
+    try:
+        id = resolve_session(store.catalog, text)
+    except StoreError:
+        if not is_interrupted(store, text):
+            raise
+        what = f"the erasure of {text} was interrupted"
+        raise StoreError(what, where=store.url, fix="twinloop erase --resume") from None
     if text != "last" and not (id.startswith(text.upper()) or id.endswith(text.upper())):
         raise UsageError(
             f"the session {text} was joined into {id}, which holds more",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from twinloop.core.errors import TwinloopError
 from twinloop.store.erase.carry import carry_out
-from twinloop.store.erase.order import has_reached, orders, place
+from twinloop.store.erase.order import has_reached, is_done, orders, place
 from twinloop.store.mirror.mirror import pass_on
 from twinloop.store.mirror.remembered import mirrors
 from twinloop.store.staging import workspace
@@ -41,6 +41,17 @@ def resume(store: Store, progress: Callable[[str], None] | None = None) -> tuple
         StoreError: an order is damaged.
     """
     return _everywhere(store, orders(store.objects), progress, {store.url})
+
+
+def is_interrupted(store: Store, session: str) -> bool:
+    """Whether an erasure of a session, whose id this is, or begins or ends so, was begun and not finished."""
+    wanted = session.upper()
+    return any(
+        id.startswith(wanted) or id.endswith(wanted)
+        for order in orders(store.objects)
+        if not is_done(store.objects, order.id)
+        for id in order.sessions
+    )
 
 
 def _everywhere(
