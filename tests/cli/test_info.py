@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from twinloop.cli.main import main
 from twinloop.formats.reader import FORMATS
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command; gives (exit code, standard output, standard error)."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["twinloop", *map(str, words)])
-        with pytest.raises(SystemExit) as end:
-            main()
-            raise SystemExit(0)
-        captured = capsys.readouterr()
-        return end.value.code or 0, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture
@@ -34,58 +17,55 @@ def table(tmp_path):
 
 
 def test_formats_lists_all_with_what_they_keep_and_lose(run):
-    code, out, _ = run("formats")
-    assert code == 0
+    out = run("formats").out
     assert all(name in out for name in FORMATS.names())
     assert out.rstrip().endswith("next: twinloop info PATH")
 
 
 def test_formats_as_json(run):
-    code, out, err = run("formats", "--json")
-    listed = {entry["name"]: entry for entry in json.loads(out)["formats"]}
-    assert code == 0 and sorted(listed) == FORMATS.names()
+    done = run("formats", "--json")
+    listed = {entry["name"]: entry for entry in json.loads(done.out)["formats"]}
+    assert sorted(listed) == FORMATS.names()
     assert all(entry["keeps"] and entry["loses"] for entry in listed.values())
-    assert "next:" in err
+    assert "next:" in done.err
 
 
 def test_info_for_the_eye(run, table):
-    code, out, _ = run("info", table)
-    assert code == 0
+    out = run("info", table).out
     for words in ("log", "500", "100.000", "4.990", "driver", f"next: twinloop check {table}"):
         assert words in out
 
 
 def test_info_as_json(run, table):
-    code, out, err = run("info", table, "--format", "json")
-    facts = json.loads(out)
-    assert (code, facts["schema"], facts["format"]) == (0, 1, "table")
+    done = run("info", table, "--format", "json")
+    facts = json.loads(done.out)
+    assert (facts["schema"], facts["format"]) == (1, "table")
     (stream,) = facts["streams"]
     assert stream["measured_rate_hz"] == pytest.approx(100)
     assert (stream["start_ns"], stream["end_ns"]) == ("0", "4990000000")
     assert stream["units"] == {"force (N)": "N"}
     assert facts["clocks"][0]["duration_s"] == 4.99
-    assert f"next: twinloop check {table}" in err
+    assert f"next: twinloop check {table}" in done.err
 
 
 def test_notes_are_shown_with_their_place(run, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("timestamp,a\n" + "".join(f"{k * 10},{k}\n" for k in range(50)))
-    code, out, _ = run("info", path)
-    assert code == 0
+    out = run("info", path).out
     assert "its numbers fit ms" in out and f"    {path}" in out
 
 
 def test_a_table_mapping_from_elsewhere(run, tmp_path):
     path = tmp_path / "bare.txt"
     path.write_text("".join(f"{k * 10} {k}\n" for k in range(50)))
-    assert run("info", path)[0] == 3
+    run("info", path, code=3)
     mapping = tmp_path / "elsewhere.toml"
     mapping.write_text(
         '[table]\ndelimiter = " "\nheader = false\ncolumns = ["t", "f"]\n[time]\ncolumn = "t"\nunit = "ms"\n'
         '[[streams]]\nname = "force"\nkind = "scalar"\ncolumns.value = "f"\nunits.value = "N"\n'
     )
-    code, out, _ = run("info", path, "--mapping", mapping)
-    assert code == 0 and "force" in out and "100.000" in out
+    out = run("info", path, "--mapping", mapping).out
+    assert "force" in out and "100.000" in out
 
 
 def test_a_mapping_of_features_is_held_against_the_recording(run, table, tmp_path):
@@ -93,11 +73,9 @@ def test_a_mapping_of_features_is_held_against_the_recording(run, table, tmp_pat
     mapping.write_text(
         'schema = 1\n[[features]]\nname = "observation.force"\nstream = "nolog"\nrole = "observation"\n'
     )
-    code, _, err = run("info", table, "--mapping", mapping)
-    assert code == 2 and "nolog" in err
+    assert "nolog" in run("info", table, "--mapping", mapping, code=2).err
     mapping.write_text(mapping.read_text().replace("nolog", "log"))
-    code, out, _ = run("info", table, "--mapping", mapping)
-    assert code == 0 and "the mapping fits: 1 features" in out
+    assert "the mapping fits: 1 features" in run("info", table, "--mapping", mapping).out
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x00\x01\x02 noise", b"PAR1 cut off"])
@@ -105,27 +83,25 @@ def test_what_cannot_be_read_exits_with_3(run, tmp_path, content):
     path = tmp_path / "thing.mcap"
     if content is not None:
         path.write_bytes(content)
-    code, out, err = run("info", path)
-    assert (code, out) == (3, "")
-    assert err.startswith("error: ") and str(path) in err
-    assert "Traceback" not in err
+    done = run("info", path, code=3)
+    assert done.out == ""
+    assert done.err.startswith("error: ") and str(path) in done.err
+    assert "Traceback" not in done.err
 
 
 def test_an_unknown_output_format_is_a_usage_error(run, table):
-    code, _, err = run("info", table, "--format", "yaml")
-    assert code == 2 and "json" in err
+    assert "json" in run("info", table, "--format", "yaml", code=2).err
 
 
 def test_names_with_brackets_are_not_markup(run, tmp_path):
     path = tmp_path / "[bold]x[red].csv"
     path.write_text("timestamp [ns],a\n0,1\n10000000,2\n")
-    code, out, _ = run("info", path)
-    assert code == 0 and "[bold]x[red]" in out
+    assert "[bold]x[red]" in run("info", path).out
 
 
 def test_real_rates(run, test_data):
     def rates(path):
-        facts = json.loads(run("info", test_data / path, "--json")[1])
+        facts = json.loads(run("info", test_data / path, "--json").out)
         return {
             s["name"]: (s["count"], round(s["measured_rate_hz"], 2))
             for s in facts["streams"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from twinloop.cli.main import main
 from twinloop.testing.file_faults import Truncated
 from twinloop.testing.synthetic import SessionSpec, record_session
 
@@ -21,25 +19,6 @@ def takes(tmp_path_factory):
         record_session(folder / f"take-{seed}.mcap", spec)
     (folder / "session.toml").write_text('task = "pick cube"\noperator = "ada"\n[meta]\nroom = "3"\n')
     return folder
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Runs twinloop in an empty folder; its output and messages, its exit code compared."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TWINLOOP_STORE", raising=False)
-
-    def twinloop(*words, code=0):
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["twinloop", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-            raise SystemExit(0)
-        done = capsys.readouterr()
-        assert (ended.value.code or 0) == code, done.out + done.err
-        return done
-
-    return twinloop
 
 
 def data(done):

@@ -5,33 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 
 import pytest
 
-from twinloop.cli.main import main
 from twinloop.cli.unattended import bytes_per_s, ending_on_signals, seconds
 from twinloop.core.errors import UsageError
 from twinloop.testing.synthetic import SessionSpec, record_session
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Runs twinloop in an empty folder; its output, its exit code compared."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TWINLOOP_STORE", raising=False)
-
-    def twinloop(*words, code=0):
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["twinloop", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-            raise SystemExit(0)
-        done = capsys.readouterr()
-        assert (ended.value.code or 0) == code, done.out + done.err
-        return done
-
-    return twinloop
 
 
 def test_amounts():

@@ -7,12 +7,12 @@ import re
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from rich.console import Console
     from rich.table import Table
@@ -30,14 +30,18 @@ StoreOption = Annotated[
 ]
 FormatOption = Annotated[str, typer.Option("--format", help="text or json.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-
-
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="Only so many, the last; default: 1000 in a table, all in JSON."),
 ]
 #: Rows of a table for people, unless --limit says more.
 TABLE_ROWS = 1000
+
+
+class Advance(Protocol):
+    """Moves a bar."""
+
+    def __call__(self, done: float, total: float = 1.0) -> None: ...
 
 
 def wants_json(format: str, json: bool) -> bool:
@@ -75,7 +79,9 @@ def say_cut(shown: int, limit: int | None, noun: str) -> None:
 
 
 #: Verbs that look into a store.
-_OF_STORE = re.compile(r"\btwinloop (?:ls|show|report|ingest|digest|erase|(?:store|session|episode|export) \w+)")
+_OF_STORE = re.compile(
+    r"\btwinloop (?:ls|show|report|ingest|digest|erase|(?:store|session|episode|export) \w+)"
+)
 
 
 def say_next(command: str, *, as_json: bool = False, store: str | None = None) -> None:
@@ -160,15 +166,15 @@ def read_options(types: Path | None, mapping: Path | None) -> ReadOptions:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on standard error, on a terminal only; call what it gives with the share that is done."""
+def progress(what: str) -> Iterator[Advance]:
+    """A bar on standard error, on a terminal only; call what it gives with how much is done of how much."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(what, total=None)
+        yield lambda done, total=1.0: bar.update(task, completed=done, total=total)
 
 
 def short(id: str) -> str:

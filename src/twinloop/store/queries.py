@@ -86,7 +86,8 @@ def list_sessions(
     if ids is not None:
         query = query.where(s.c.id.in_(ids))
     with catalog.reading() as connection:
-        rows = connection.execute(query.order_by(s.c.id.desc()).limit(limit)).fetchall()[::-1]
+        newest_first = query.order_by(s.c.taken_at.desc(), s.c.id.desc())
+        rows = connection.execute(newest_first.limit(limit)).fetchall()[::-1]
         return [
             row
             for start in range(0, len(rows), _PAGE)

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from twinloop.cli.options import FormatOption, JsonOption, StoreOption, print_json, say_next, wants_json
+from twinloop.cli.options import (
+    FormatOption,
+    JsonOption,
+    StoreOption,
+    print_json,
+    progress,
+    say_next,
+    wants_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,8 +162,8 @@ def _run(
     }
     chosen = choose(rows=rows, **own)
     target = None if dry_run else out
-    with _Bar() as progress:
-        account = chosen.export(sources, target, chosen.options, force=force, progress=progress)
+    with progress("writing images") as advance:
+        account = chosen.export(sources, target, chosen.options, force=force, progress=advance)
     if as_json:
         print_json(account.to_json())
     elif dry_run:
@@ -187,26 +195,6 @@ def _clock(text: str | None, fps: int | None, sources: Sequence[ExportSource]) -
         raise UsageError("there is no camera to take rows from", expected="--clock fixed --fps N")
     fastest = max(cameras, key=lambda camera: cameras[camera].measured_rate_hz or 0.0)
     return CameraClock(fastest.removeprefix("observation.images."), fps)
-
-
-class _Bar:
-    """A bar on standard error, on a terminal only."""
-
-    def __enter__(self) -> _Bar:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        console = Console(stderr=True)
-        self.bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self.bar.start()
-        self.task = self.bar.add_task("writing images", total=None)
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        self.bar.update(self.task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
 
 
 def _summarise(account: Account, out: Path) -> None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from twinloop.cli.options import FormatOption, JsonOption, StoreOption, print_json, say_next, wants_json
+from twinloop.cli.options import (
+    FormatOption,
+    JsonOption,
+    StoreOption,
+    print_json,
+    progress,
+    say_next,
+    wants_json,
+)
 
 if TYPE_CHECKING:
     from twinloop.deliver.mcap.export import McapAccount
@@ -55,14 +63,14 @@ def mcap(
     accounts = []
     for source in sources:
         path = out if out.suffix == ".mcap" and len(sources) == 1 else out / f"{source.session}.mcap"
-        with _bar(path.name) as progress:
+        with progress(f"writing {path.name}") as advance:
             account = export_mcap(
                 source,
                 path,
                 encoding=cast("Encoding", encoding),
                 exact=exact,
                 force=force,
-                progress=progress,
+                progress=advance,
             )
         accounts.append(account)
         if not as_json:
@@ -79,26 +87,3 @@ def _tell(account: McapAccount) -> None:
         typer.echo(f"  {name}: images encoded again as H.264 (--exact writes raw pixels)")
     for name, lost in account.lost_images.items():
         typer.echo(f"  {name}: {lost} images could not be read from the store; run `twinloop store fsck`")
-
-
-class _bar:
-    """A bar on standard error, on a terminal only."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> _bar:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        console = Console(stderr=True)
-        self._progress = Progress(console=console, transient=True, disable=not console.is_terminal)
-        self._progress.start()
-        self._task = self._progress.add_task(f"writing {self._name}", total=None)
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        self._progress.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
