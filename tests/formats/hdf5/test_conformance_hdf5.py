@@ -59,6 +59,22 @@ class TestAct(_Hdf5):
         return Sample(write_act(folder / "episode_0.hdf5"), streams(12, STAMPED, **kinds))
 
 
+class TestActFolder(_Hdf5):
+    def make_sample(self, folder: Path) -> Sample:
+        kinds = {
+            "action": Kind.JOINTS,
+            "observation__state": Kind.JOINTS,
+            "observation__velocity": Kind.TABLE,
+            "observation__effort": Kind.TABLE,
+            "observation__images__cam_high": Kind.IMAGE,
+        }
+        root = folder / "runs"
+        root.mkdir()
+        for number, steps in enumerate((12, 7, 9)):
+            write_act(root / f"episode_{number}.hdf5", steps)
+        return Sample(root, streams(28, STAMPED, **kinds))
+
+
 class TestOpenArmCollector(_Hdf5):
     def make_sample(self, folder: Path) -> Sample:
         kinds = {

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _LAYOUTS = (robomimic, droid, act)
 
 
-def open_by_layout(path: Path, file: Path) -> Hdf5Recording:
+def open_by_layout(path: Path, file: Path, notes: Notes | None = None) -> Hdf5Recording:
     """The recording `path` of the HDF5 file `file`.
 
     Raises:
         UnreadableError: it does not open, or is of no known layout and has no mapping file.
         MappingError: the mapping file does not parse or does not fit.
     """
-    notes = Notes()
+    notes = notes or Notes()
     with open_file(file) as opened:
         try:
             tree = Tree(opened, file, notes)

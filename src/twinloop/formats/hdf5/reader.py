@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from twinloop.core.recording import Recording
+    from twinloop.formats.hdf5.folder import EpisodeFiles
+    from twinloop.formats.hdf5.recording import Hdf5Recording
     from twinloop.formats.reader import ReadOptions
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -26,14 +28,18 @@ class Hdf5Reader:
     extra: str | None = "hdf5"
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """A file with HDF5's signature; a folder with trajectory.h5."""
+        """A file with HDF5's signature; a folder with trajectory.h5, or of nothing but ``episode_N.hdf5``."""
         if head:
             return head.startswith(_MAGIC)
+        if _is_hdf5(path / _TRAJECTORY):
+            return True
+        from twinloop.formats.hdf5.folder import episode_files
+
         try:
-            with (path / _TRAJECTORY).open("rb") as file:
-                return file.read(8) == _MAGIC
+            files = episode_files(path)
         except OSError:
             return False
+        return bool(files) and any(map(_is_hdf5, files[:3]))
 
     def open(self, path: Path, options: ReadOptions) -> Recording:  # noqa: ARG002  (nothing to say)
         """Read the file's groups, attributes and the shapes of its datasets; DROID's videos' packets.
@@ -48,11 +54,29 @@ class Hdf5Reader:
         except ImportError:
             raise MissingExtraError("h5py", "hdf5", "HDF5") from None
 
+        from twinloop.formats.beside.folder import read_beside
+        from twinloop.formats.beside.tell import tell
         from twinloop.formats.hdf5.apart import apart
+        from twinloop.formats.hdf5.folder import open_folder
         from twinloop.formats.hdf5.layouts import open_by_layout
 
         file = path / _TRAJECTORY if path.is_dir() else path
-        return apart(lambda: open_by_layout(path, file), file)
+        recording: Hdf5Recording | EpisodeFiles
+        if path.is_dir() and not file.exists():
+            recording, folder = apart(lambda: open_folder(path), path), path / "twinloop"
+        else:
+            recording = apart(lambda: open_by_layout(path, file), file)
+            folder = file.with_name(f"{file.name}.twinloop")
+        tell(recording, read_beside(folder, recording.lengths, recording.reader_notes))
+        return recording
+
+
+def _is_hdf5(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(8) == _MAGIC
+    except OSError:
+        return False
 
 
 READER = Hdf5Reader()

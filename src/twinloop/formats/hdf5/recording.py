@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import PAYLOAD_KINDS, TIME_COLUMNS
-from twinloop.core.recording import EpisodeSpan, Problem, Recording
+from twinloop.core.recording import EpisodeSpan, Problem
 from twinloop.core.stream import Batch, Stream
 from twinloop.core.timeline import in_window
 from twinloop.formats.hdf5.apart import apart
 from twinloop.formats.hdf5.plan import path_in
 from twinloop.formats.hdf5.tree import H5_ERRORS, open_file, read_rows
 from twinloop.formats.steps.grid import CLOCK, StepGrid, by_chunks
+from twinloop.formats.steps.recording import StepRecording
 from twinloop.formats.steps.room import Room
 from twinloop.formats.steps.times import one_after_another, timed
 from twinloop.formats.time_column import floats_to_ns, to_ns
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _BATCH_BYTES, _BATCH_ROWS, _HEAP_ROWS = 8 << 20, 16_384, 256
 
 
-class Hdf5Recording(Recording):
+class Hdf5Recording(StepRecording):
     """See the package's page for the layouts."""
 
     def __init__(
@@ -48,7 +49,7 @@ class Hdf5Recording(Recording):
         self._file = file
         self._arrays = arrays
         self._plan = plan
-        self._note = notes
+        self.reader_notes = notes
         self._like: dict[str, Array] = {}
         self._sound: set[str] = set()
         self._room = Room()
@@ -80,6 +81,11 @@ class Hdf5Recording(Recording):
             notes=notes.all,
         )
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(E,) int64, the steps of each episode."""
+        return self._grid.lengths
+
     def scan(
         self,
         streams: Collection[str] | None = None,
@@ -98,7 +104,7 @@ class Hdf5Recording(Recording):
                     for name in names:
                         yield from self._episode(file, self._planned[name], episode, start_ns, end_ns, payload)
         except UnreadableError as error:  # it was there when the recording was opened
-            self._note.add(Problem.CORRUPT, error.what, Where(file=str(self._file)), None)
+            self.reader_notes.add(Problem.CORRUPT, error.what, Where(file=str(self._file)), None)
 
     def _try_heaps(self, names: list[str]) -> None:
         """Read the values of any length once apart: it is over them that damage crashes the library.
@@ -134,7 +140,7 @@ class Hdf5Recording(Recording):
         like = self._like.setdefault(source, array)
         if array.shape[1:] == like.shape[1:] and array.dtype == like.dtype:
             return array
-        self._note.add(
+        self.reader_notes.add(
             Problem.SCHEMA,
             f"rows of {array.path} are {array.dtype}{list(array.shape[1:])}, of {like.path} "
             f"{like.dtype}{list(like.shape[1:])}",
@@ -177,7 +183,7 @@ class Hdf5Recording(Recording):
                     runs.extendleft(reversed(list(by_chunks(run, chunk))))
                     continue
                 source = path_in(self._plan.episodes[episode].group, stream.decoder.sources[0])
-                self._note.add(
+                self.reader_notes.add(
                     Problem.CORRUPT,
                     f"rows {run.start} to {run.stop} of {source} cannot be read: {error}",
                     Where(file=str(self._file), stream=stream.name, row=run.start),
@@ -231,7 +237,7 @@ class Hdf5Recording(Recording):
                 return None
         columns, bulk = stream.decoder.columns(read, len(run), payload=payload)
         ordered = {name: pa.array(times[name]) for name in TIME_COLUMNS if name in times}
-        made = pa.RecordBatch.from_pydict(ordered | columns)
+        made = pa.RecordBatch.from_pydict(ordered | self.named(stream.name, columns))
         if keep is not None and not keep.all():
             made = made.filter(pa.array(keep))
             bulk = replace(bulk, offset=bulk.offset[keep], length=bulk.length[keep]) if bulk else None

@@ -40,6 +40,8 @@ class RldsReader:
         Raises:
             UnreadableError: features.json is missing or describes no steps, or no record is there.
         """
+        from twinloop.formats.beside.folder import read_beside
+        from twinloop.formats.beside.tell import tell
         from twinloop.formats.notes import Notes
         from twinloop.formats.rlds.episodes import find_episodes
         from twinloop.formats.rlds.features import read_features
@@ -72,7 +74,7 @@ class RldsReader:
         grid = steps_of(leaves, episodes, described, notes)
         streams, made_of = streams_of(leaves, episodes, grid, described, notes)
         own = (described, *((about,) if about.is_file() else ()))
-        return RldsRecording(
+        recording = RldsRecording(
             path,
             episodes=episodes,
             grid=grid,
@@ -83,6 +85,9 @@ class RldsReader:
             verify=options.verify,
             notes=notes,
         )
+        if only is None:
+            tell(recording, read_beside(folder / "twinloop", grid.lengths, notes))
+        return recording
 
 
 def _is_record_file(head: bytes) -> bool:

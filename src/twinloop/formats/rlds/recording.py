@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from twinloop.core.errors import Where
-from twinloop.core.recording import Problem, Recording
+from twinloop.core.recording import Problem
 from twinloop.core.stream import Batch, Payload
 from twinloop.formats.rlds.example import BrokenExampleError, example_fields
 from twinloop.formats.rlds.streams import STEP_TABLE
 from twinloop.formats.rlds.tfrecord import open_bytes, read_record
 from twinloop.formats.rlds.values import Record, Values, one_a_step, values_of
+from twinloop.formats.steps.recording import StepRecording
 from twinloop.formats.steps.room import Room
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 4096
 
 
-class RldsRecording(Recording):
+class RldsRecording(StepRecording):
     """See the package's page for what the times are, `formats.steps` for names."""
 
     def __init__(
@@ -142,7 +143,7 @@ class RldsRecording(Recording):
         for at in range(first, last, _BATCH_ROWS):
             end = min(at + _BATCH_ROWS, last)
             columns = {"stamp_ns": pa.array(stamps[at:end])}
-            columns |= {key: column[at:end] for key, column in values.columns.items()}
+            columns |= {key: column[at:end] for key, column in self.named(name, values.columns).items()}
             bulk = values.payload if payload else None
             if bulk is not None:
                 bulk = Payload(bulk.buffer, bulk.offset[at:end], bulk.length[at:end])

@@ -53,6 +53,8 @@ class ZarrReader:
             import zarr  # noqa: F401
         except ImportError:
             raise MissingExtraError("zarr", "zarr", "Zarr") from None
+        from twinloop.formats.beside.folder import read_beside
+        from twinloop.formats.beside.tell import tell
         from twinloop.formats.notes import Notes
         from twinloop.formats.zarr.recording import ZarrRecording
         from twinloop.formats.zarr.steps import steps_of
@@ -73,7 +75,7 @@ class ZarrReader:
         if not streams:
             raise UnreadableError("no array of the Zarr store can be read", where=str(path))
         _note_lengths(streams, int(ends[-1]) if len(ends) else 0, path, notes)
-        return ZarrRecording(
+        recording = ZarrRecording(
             path,
             arrays=streams,
             ends=ends,
@@ -83,6 +85,9 @@ class ZarrReader:
             metadata=metadata,
             notes=notes,
         )
+        beside = path / "twinloop" if path.is_dir() else path.with_name(f"{path.name}.twinloop")
+        tell(recording, read_beside(beside, grid.lengths, notes))
+        return recording
 
 
 def _begins_store(head: bytes) -> bool:

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from twinloop.core.errors import UnreadableError, Where
-from twinloop.core.recording import Problem, Recording
+from twinloop.core.recording import Problem
 from twinloop.core.stream import Batch, Stream
 from twinloop.formats.steps.grid import by_chunks
 from twinloop.formats.steps.names import role_of
+from twinloop.formats.steps.recording import StepRecording
 from twinloop.formats.zarr.store import open_group
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class ArrayStream:
     decoder: Decoder
 
 
-class ZarrRecording(Recording):
+class ZarrRecording(StepRecording):
     """See the package's page. `ends` (E,) rows."""
 
     def __init__(
@@ -126,7 +127,7 @@ class ZarrRecording(Recording):
         columns, bulk = decoder.columns(
             lambda source: np.asarray(group[source][run.start : run.stop]), len(run), payload=payload
         )
-        made = pa.RecordBatch.from_pydict({"stamp_ns": pa.array(self._times(run)), **columns})
+        made = pa.RecordBatch.from_pydict({"stamp_ns": pa.array(self._times(run)), **self.named(name, columns)})
         return Batch(name, made, bulk)
 
     def _times(self, run: range) -> NDArray[np.int64]:
