@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from twinloop.cli.export import COMMANDS
 from twinloop.cli.main import app
 from twinloop.core.errors import TwinloopError, UnknownNameError, UsageError
 from twinloop.deliver.exporter import EXPORTS
@@ -146,3 +147,10 @@ def test_a_plug_in_brings_a_format(store, tmp_path):
         assert "counting" in [entry["name"] for entry in listed]
     finally:
         EXPORTS.unregister("counting")
+
+
+def test_formats_lists_every_format_that_export_writes():
+    listed = json.loads(CliRunner().invoke(app, ["formats", "--json"]).stdout)["exports"]
+    assert {"mcap", *EXPORTS.names()} == {entry["name"] for entry in listed}
+    assert set(COMMANDS) <= {entry["name"] for entry in listed}
+    assert all(entry["title"] and entry["keeps"] and entry["loses"] for entry in listed)

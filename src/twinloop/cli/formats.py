@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from twinloop.deliver.exporter import Exporter
+    from twinloop.deliver.exporter import Writable
     from twinloop.formats.reader import Reader
 
 
@@ -26,7 +26,7 @@ def formats(
 ) -> None:
     """List the formats that can be read and written: what each keeps, loses, and needs to be installed."""
     from twinloop.core.errors import UnknownNameError
-    from twinloop.deliver.exporter import EXPORTS
+    from twinloop.deliver.exporter import writable
     from twinloop.formats.reader import FORMATS
 
     form = "json" if json else format
@@ -35,7 +35,7 @@ def formats(
     if form == "json":
         from json import dumps
 
-        listed = {"schema": 1, "formats": _described(FORMATS), "exports": _described(EXPORTS)}
+        listed = {"schema": 1, "formats": _described(FORMATS), "exports": _described(writable())}
         typer.echo(dumps(listed, indent=2))
         typer.echo("next: twinloop info PATH", err=True)
         return
@@ -49,18 +49,18 @@ def formats(
     console.print("[bold]Read[/bold] by twinloop info, check, ingest\n")
     console.print(_table(FORMATS), highlight=False)
     console.print("\n[bold]Written[/bold] by twinloop export NAME\n")
-    console.print(_table(EXPORTS), highlight=False)
+    console.print(_table(writable()), highlight=False)
     typer.echo("next: twinloop info PATH")
 
 
 def _described(
-    plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Exporter]],
+    plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Writable]],
 ) -> list[dict[str, object]]:
     facts = ("title", "keeps", "loses", "extra")
     return [{"name": name, **{fact: getattr(plugin, fact) for fact in facts}} for name, plugin in plugins]
 
 
-def _table(plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Exporter]]) -> Table:
+def _table(plugins: Iterable[tuple[str, Reader]] | Iterable[tuple[str, Writable]]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 1, 0), header_style="bold", pad_edge=False)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from twinloop.deliver.source import ExportSource
 
 
-class Exporter(Protocol):
-    """One format to write. Its module imports nothing heavy; `export` imports what it needs.
+class Writable(Protocol):
+    """What `twinloop formats` tells of a format that can be written.
 
     Attributes:
-        name: short name, also the entry point's. title: what users call it.
-        keeps, loses: one sentence each, for `twinloop formats`.
+        name: what `twinloop export` calls it, also the entry point's. title: what users call it.
+        keeps, loses: one sentence each.
         extra: the extra of twinloop that brings its dependencies; None for the base install.
     """
 
@@ -30,6 +30,10 @@ class Exporter(Protocol):
     keeps: str
     loses: str
     extra: str | None
+
+
+class Exporter(Writable, Protocol):
+    """One format of rows to write. Its module imports nothing heavy; `export` imports what it needs."""
 
     def export(
         self,
@@ -52,3 +56,10 @@ class Exporter(Protocol):
 
 
 EXPORTS: Registry[Exporter] = Registry("twinloop.exports", "format to write")
+
+
+def writable() -> list[tuple[str, Writable]]:
+    """All that can be written, by name: the formats of rows, and MCAP, which holds samples instead."""
+    from twinloop.deliver.exporters import MCAP
+
+    return sorted([*EXPORTS, (MCAP.name, MCAP)], key=lambda named: named[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -18,16 +18,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BuiltIn:
-    """An exporter whose code is imported when it is called. `function`, `options`: as ``module:name``."""
+class Description:
+    """A format that can be written, as `twinloop.deliver.exporter.Writable` has it."""
 
     name: str
     title: str
     keeps: str
     loses: str
+    extra: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class BuiltIn(Description):
+    """An exporter whose code is imported when it is called. `function`, `options`: as ``module:name``."""
+
     function: str
     options: str
-    extra: str | None = None
 
     def export(
         self,
@@ -51,6 +57,12 @@ def _load(path: str) -> object:
     return getattr(import_module(f"twinloop.deliver.{module}"), name)
 
 
+MCAP = Description(
+    "mcap",
+    "MCAP (ROS 2 CDR, or Foxglove's protobuf)",
+    "every sample with its own times, images as they were recorded, episodes, calibration",
+    "video with B-frames and in rare codecs is encoded again; with --exact, raw pixels",
+)
 LEROBOT = BuiltIn(
     "lerobot",
     "LeRobot dataset (v3.0, v2.1)",
@@ -74,7 +86,7 @@ ROBOMIMIC = BuiltIn(
     "images' own compression; samples between rows, units, calibration: beside, in <file>.twinloop/",
     "hdf5.robomimic:export_robomimic",
     "hdf5.robomimic:RobomimicOptions",
-    "hdf5",
+    extra="hdf5",
 )
 ALOHA = BuiltIn(
     "aloha",
@@ -83,7 +95,7 @@ ALOHA = BuiltIn(
     "what is no joint state goes to a group of ours; samples between rows, units, calibration: in twinloop/",
     "hdf5.aloha:export_aloha",
     "hdf5.aloha:AlohaOptions",
-    "hdf5",
+    extra="hdf5",
 )
 ZARR = BuiltIn(
     "zarr",
@@ -92,7 +104,7 @@ ZARR = BuiltIn(
     "images' own compression; samples between rows, units, calibration: beside, in twinloop/",
     "zarr.export:export_zarr",
     "zarr.export:ZarrOptions",
-    "zarr",
+    extra="zarr",
 )
 WEBDATASET = BuiltIn(
     "webdataset",
