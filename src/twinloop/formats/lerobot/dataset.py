@@ -11,6 +11,8 @@ import numpy as np
 from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import Kind
 from twinloop.core.recording import Problem
+from twinloop.formats.beside.tell import tell
+from twinloop.formats.lerobot.beside import find_beside, true_steps, with_stamps, with_times
 from twinloop.formats.lerobot.columns import plain
 from twinloop.formats.lerobot.entry import with_bases
 from twinloop.formats.lerobot.episodes import read_episodes, read_tasks
@@ -59,24 +61,33 @@ def open_dataset(root: Path) -> LeRobotRecording:
     schema = _first_schema(episodes, notes)
     fps = info.fps or _measured_fps(first, notes)
     episodes = with_bases(episodes, fps)
+    beside = find_beside(root, episodes, notes)
+    steps = true_steps(beside, fps, notes)
+    if steps is not None:
+        episodes = with_times(episodes, steps)
     features = _with_columns(info.features, schema, root, notes)
     encodings = {
         name: _encoding(root, name, first, name in schema.names)
         for name, feature in features.items()
         if feature.dtype == "image"
     }
-    return LeRobotRecording(
+    streams = _streams(features, schema, episodes, fps, encodings, notes)
+    if steps is not None:
+        streams = {name: with_stamps(stream, episodes, steps) for name, stream in streams.items()}
+    recording = LeRobotRecording(
         root,
         features=features,
         episodes=episodes,
         tasks=read_tasks(files, notes),
         fps=fps,
-        streams=_streams(features, schema, episodes, fps, encodings, notes),
+        streams=streams,
         files=files.all,
         metadata={**info.metadata, **_statistics(root)},
         picture_encodings=encodings,
         notes=notes,
     )
+    tell(recording, beside)
+    return recording
 
 
 def _streams(

@@ -14,6 +14,9 @@ from twinloop.core.recording import EpisodeSpan
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 #: A number of rows or episodes from here on is damage: a year at 30 Hz.
 _TOO_MANY = 10**9
@@ -38,7 +41,8 @@ class VideoPlace:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEntry:
-    """One episode. `base_ns` is where its times begin; `data` None: its parquet file is not there."""
+    """One episode. `base_ns` is where its times begin; `data` None: its parquet file is not there; `times_ns`
+    (length,) int64: the times of its rows, where something beside the dataset tells them."""
 
     index: int
     length: int
@@ -48,6 +52,13 @@ class EpisodeEntry:
     base_ns: int = 0
     attributes: Mapping[str, str] = field(default_factory=dict)
     outcome: str | None = None
+    times_ns: NDArray[np.int64] | None = None
+
+    def end_ns(self, fps: float) -> int:
+        """Where its times end: behind its last row."""
+        if self.times_ns is not None:
+            return int(self.times_ns[-1]) + 1
+        return self.base_ns + round(self.length / fps * NS_PER_S)
 
     def span(self, fps: float) -> EpisodeSpan:
         """The episode on the streams' timeline."""
@@ -57,7 +68,7 @@ class EpisodeEntry:
         return EpisodeSpan(
             index=self.index,
             start_ns=self.base_ns,
-            end_ns=self.base_ns + round(self.length / fps * NS_PER_S),
+            end_ns=self.end_ns(fps),
             instruction=self.tasks[0] if self.tasks else None,
             outcome=self.outcome,
             attributes=attributes,

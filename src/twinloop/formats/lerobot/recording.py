@@ -110,8 +110,8 @@ class LeRobotRecording(Recording):
     def _overlaps(self, episode: EpisodeEntry, start_ns: int | None, end_ns: int | None) -> bool:
         """Whether the time span touches the episode (its timestamps may run on past its length a while)."""
         after = end_ns is not None and episode.base_ns >= end_ns
-        length_ns = int(2e9 * (episode.length + 1) / self._fps)
-        before = start_ns is not None and episode.base_ns + length_ns < start_ns
+        late_ns = int(1e9 * (episode.length + 2) / self._fps)
+        before = start_ns is not None and episode.end_ns(self._fps) + late_ns < start_ns
         return not (after or before)
 
     def _rows(

@@ -32,6 +32,7 @@ class Bases:
 
     def __init__(self, episodes: Sequence[EpisodeEntry]) -> None:
         self._base = {episode.index: episode.base_ns for episode in episodes}
+        self._times = {entry.index: entry.times_ns for entry in episodes if entry.times_ns is not None}
         self.known = frozenset(self._base)
         self._next = max(self._base.values(), default=0) + _UNKNOWN_EPISODE_NS
 
@@ -43,6 +44,18 @@ class Bases:
                 self._base[number] = self._next
                 self._next += _UNKNOWN_EPISODE_NS
         return np.array([self._base[n] for n in unique.tolist()], np.int64)[inverse.reshape(-1)]
+
+    def told(
+        self, episode: NDArray[np.int64], frame: NDArray[np.int64], stamp_ns: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Times (N,) of rows by their episodes and frames, where something tells them; else `stamp_ns`."""
+        stamps = stamp_ns.copy() if self._times else stamp_ns
+        for number in np.unique(episode).tolist() if self._times else ():
+            times = self._times.get(number)
+            if times is not None:
+                rows = np.flatnonzero((episode == number) & (frame < len(times)))
+                stamps[rows] = times[frame[rows]]
+        return stamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +153,7 @@ def rows_of_batch(
         timestamp_s = np.where(same | ~finite, grid_s, given)
     base_ns = bases.of(episode)
     stamp_ns = base_ns + np.rint(timestamp_s * NS_PER_S).astype(np.int64)
-    return Rows(batch, episode, base_ns, timestamp_s, stamp_ns)
+    return Rows(batch, episode, base_ns, timestamp_s, bases.told(episode, frame, stamp_ns))
 
 
 def whole_numbers(column: pa.Array | None, size: int, missing: int) -> NDArray[np.int64]:

@@ -78,15 +78,23 @@ class StepTimes(StepGrid):
 
     def stream(self, name: str, kind: Any, **said: Any) -> Stream:
         made = super().stream(name, kind, **said)
-        first = int(self.times_ns[0]) if len(self.times_ns) else 0
-        clock = CLOCK if self.moved else self.measured.clock or Clock(epoch_of(first))
-        told = self.told + ("; moved so that episodes follow one another" if self.moved else "")
         return replace(
             made,
             stamp_source=self.measured.source,
-            stamp_clock=clock,
-            attributes={**made.attributes, "times": told},
+            stamp_clock=self.clock,
+            attributes={**made.attributes, "times": self.said},
         )
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the times."""
+        first = int(self.times_ns[0]) if len(self.times_ns) else 0
+        return CLOCK if self.moved else self.measured.clock or Clock(epoch_of(first))
+
+    @property
+    def said(self) -> str:
+        """Where the times stand and what was done to them, for people."""
+        return self.told + ("; moved so that episodes follow one another" if self.moved else "")
 
 
 def timed(
