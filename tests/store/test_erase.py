@@ -12,6 +12,8 @@ from care import ANA, facts, harms, mirror_of, troubles
 
 from twinloop.core.errors import UnknownNameError, UsageError
 from twinloop.core.session import SessionFacts
+from twinloop.store.catalog import Catalog
+from twinloop.store.catalog_database import local_catalog_url
 from twinloop.store.erase.erase import erase, is_interrupted, resume
 from twinloop.store.erase.order import is_done, order_ids
 from twinloop.store.erase.plan import plan_session, plan_subject
@@ -235,3 +237,16 @@ def test_a_new_recording_for_an_erased_session_goes_to_a_new_one(kept, takes, tm
     outcome = ingest(Store.open(kept.url), path, IngestOptions(facts=SessionFacts(), session=ana))
     assert outcome.status is Status.FAILED
     assert ingest(Store.open(kept.url), path).status is Status.STORED
+
+
+def test_the_catalog_of_another_machine_forgets(kept, tmp_path):
+    other = Catalog(local_catalog_url(tmp_path), kept.objects, kept.manifests, kept.journal, kept.registry)
+    (episode, *_) = kept.session(session_of(kept, "ana")).session.episodes
+    kept.edit_episodes([episode.id], exclude="ana stumbled")
+    other.open()
+    assert holding(tmp_path, "ana stumbled")
+    assert erase(kept, plan_subject(kept, "ana", "asked for").order) == ()
+    other.sync()
+    assert other.stale() == []
+    del other
+    assert holding(tmp_path, "ana stumbled", '"ana"') == []

@@ -17,6 +17,7 @@ from twinloop.core.errors import StoreError, TwinloopError
 from twinloop.store import catalog_tables as tables
 from twinloop.store.catalog_database import ConflictError, Database, LostConnectionError
 from twinloop.store.catalog_rows import session_rows, stated_episodes
+from twinloop.store.erase.order import done_ids
 from twinloop.store.journal import Entry, effective
 from twinloop.store.liveness import related, session_state
 from twinloop.store.objects import encode_name
@@ -114,6 +115,9 @@ class Catalog:
     def sync(self) -> None:
         """Take in what was committed since the last time. A connection that is lost is made anew, once.
 
+        After an erasure that this catalog has not seen, everything is read again: what went from a journal
+        may stand in any row.
+
         Raises:
             StoreError: the catalog cannot be written (a full disk, a lost connection).
         """
@@ -122,15 +126,20 @@ class Catalog:
         except LostConnectionError:
             self._sync()
 
-    def rebuild(self) -> None:
-        """Empty the catalog and read everything again."""
+    def rebuild(self, *, ending: str | None = None) -> None:
+        """Empty the catalog and read everything again. `ending`: the id of an erasure that ends with this."""
         self.problems.clear()
+        erasures = done_ids(self._objects) | ({ending} if ending else set())
         news = self._news(Known())
         with self._database.writing() as connection:
             for table in tables.TABLES.sorted_tables:
                 connection.execute(table.delete())
             self._write(connection, news)
-        self.sync()
+        self._database.let_go()
+        with self._database.writing() as connection:
+            connection.execute(tables.erasures.delete())
+            _insert(connection, tables.erasures, ({"id": id} for id in sorted(erasures)))
+        self._catch_up()
 
     def stale(self) -> list[str]:
         """What the catalog has wrong against a new one made in memory, for `fsck`; empty when equal."""
@@ -166,6 +175,14 @@ class Catalog:
         return undos
 
     def _sync(self) -> None:
+        with self.reading() as connection:
+            seen = set(connection.execute(sa.select(tables.erasures.c.id)).scalars())
+        if done_ids(self._objects) <= seen:
+            self._catch_up()
+        else:
+            self.rebuild()
+
+    def _catch_up(self) -> None:
         with suppress(ConflictError):
             if self._caught_up(self._database.writing):
                 return

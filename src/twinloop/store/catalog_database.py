@@ -125,6 +125,13 @@ class Database:
                 connection.invalidate()  # the lock ends with the connection
                 raise
 
+    def let_go(self) -> None:
+        """Write over what deleted rows leave: SQLite keeps them in free pages and its log until it is told."""
+        if self._is_sqlite:
+            with self.reading() as connection:
+                connection.exec_driver_sql("VACUUM")
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def give_way(self, error: StoreError) -> bool:
         """Whether the catalog can go on elsewhere after an error: always with SQLite, which is quick to fill.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
 
 #: The migration that these tables are of.
-SCHEMA = "0002"
+SCHEMA = "0003"
 
 TABLES = MetaData()
 
@@ -145,3 +145,5 @@ facts = Table(
     Column("by", CatalogText, nullable=False),
     Column("data", JSON, nullable=False),
 )
+#: Erasures of which nothing is left in the catalog.
+erasures = Table("erasures", TABLES, Column("id", CatalogText, primary_key=True))

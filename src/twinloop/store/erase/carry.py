@@ -17,7 +17,6 @@ import msgspec
 
 from twinloop.core.errors import TwinloopError
 from twinloop.store.blobs import blob_key
-from twinloop.store.erase.catalog import forget
 from twinloop.store.erase.journal import redact, redactions
 from twinloop.store.erase.order import Worklist, add_worklist, bury_all, finish, place, worklists
 from twinloop.store.erase.snapshots import withdraw
@@ -86,7 +85,7 @@ class _Erasing:
                 if objects.exists(redaction.key):
                     redact(objects, redaction)
         withdraw(objects, self.order)
-        forget(self.store)
+        self.store.catalog.rebuild(ending=self.order.id)
         finish(objects, self.order.id)
 
     def _give_up(self, session: str) -> None:

@@ -150,6 +150,11 @@ def is_done(objects: Objects, id: str) -> bool:
     return objects.exists(f"{FOLDER}/{id}/done.json")
 
 
+def done_ids(objects: Objects) -> frozenset[str]:
+    """The ids of all erasures of which nothing is left in this store."""
+    return frozenset(id for id, names in objects.folders(FOLDER).items() if "done.json" in names)
+
+
 def reach(objects: Objects, id: str, mirror: str) -> None:
     """Note that nothing is left of it in a mirror either."""
     objects.put(f"{FOLDER}/{id}/reached-{mirror}.json", _stamp())
