@@ -107,9 +107,9 @@ class Pictures:
         return Ragged.of_bytes([self._image(*row) for row in zip(segments.tolist(), pts.tolist(), strict=True)])
 
     def rows_at_once(self) -> int:
-        """How many images to ask for at once, so that they take some tens of megabytes at most."""
+        """How many images to ask for at once, so that they take some megabytes at most."""
         largest = max((s.width * s.height * 8 for s in self._stream.segments), default=1)
-        return max(1, (32 << 20) // max(largest if self.form is Form.RAW else largest // 8, 1))
+        return max(1, (8 << 20) // max(largest if self.form is Form.RAW else largest // 8, 1))
 
     def _image(self, segment: int, pts: int) -> bytes:
         if segment < 0:
