@@ -19,7 +19,7 @@ format: setup
 	@$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
 
 benchmarks: setup  ## All benchmarks at full size, one after the other
-	@for name in startup mcap_decode ingest export memory; do $(VENV)/bin/python -m benchmarks.$$name || exit 1; done
+	@for name in startup mcap_decode ingest export memory formats store; do $(VENV)/bin/python -m benchmarks.$$name || exit 1; done
 
 interop: setup  ## Open exports in the real lerobot and in Rerun (environments of their own, large downloads)
 	@sh scripts/interop.sh
