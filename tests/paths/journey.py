@@ -91,9 +91,7 @@ class Workshop:
                 options = IngestOptions(FACTS, Outcome.SUCCESS, mapping=self.mapping)
                 taken = [ingest(store, self.recording, options)]
             else:
-                made = self.write("mcap", into)
-                files = sorted(made.glob("*.hdf5")) if into == "aloha" else [made]
-                taken = [ingest(store, file, IngestOptions()) for file in files]
+                taken = [ingest(store, self.write("mcap", into), IngestOptions())]
             assert all(outcome.session for outcome in taken), taken
             self._stores[into] = store
         return self._stores[into]

@@ -26,12 +26,12 @@ is left at the end is read back and held against the recording, row by row. This
 (`tests/paths`); a test fails when it no longer says what they find. `twinloop formats` lists all formats.
 
 - **values**: state and action, bit by bit, or as 32-bit floats.
-- **capture times**: of the rows, to the nanosecond (*kept*), as seconds in 64-bit floats (*to 1 µs*), or \
-in a feature of the steps, which readers do not take for their stamps (*as a feature*).
+- **capture times**: of the rows, to the nanosecond (*kept*).
 - **images**: the recording's *own bytes*, *every pixel* of them, or *encoded anew* with loss.
 - *kept* stands where the format itself holds it; *beside*, in the folder `twinloop` of the export (or \
-`FILE.twinloop`), which trainers do not look into; *lost*, where neither does. What a format loses on the way \
-in cannot come out again: state it when taking it in (`twinloop ingest --consent`...), or keep the recording.
+`FILE.twinloop`), which trainers do not look into; *lost*, where neither does. Our readers take over what \
+stands beside a dataset as long as it has the episodes and rows that it was written with: keep both. What \
+others wrote has no such folder: state what is missing when taking it in (`twinloop ingest --consent`...).
 
 """
 

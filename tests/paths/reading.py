@@ -6,6 +6,8 @@ import io
 import json
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,18 +26,13 @@ from twinloop.formats.reader import open_recording
 from twinloop.formats.video.pixels import to_pixels
 from twinloop.formats.video.probe import packet_index
 
-#: Streams of the rows' true times, in formats whose readers take steps for a grid.
-TIMES = {"observation.timestamp_ns", "twinloop.row_ns"}
-
 
 @dataclass
 class Held:
-    """Rows of numbers, times (None: a grid, or none), times that are a feature, images as files or pixels, and
-    what is said."""
+    """Rows of numbers, times (None: a grid, or none), images as files or pixels, and what is said."""
 
     numbers: dict[str, list[NDArray[np.float64]]] = field(default_factory=lambda: {n: [] for n in NUMBERS})
     times_ns: list[int] | None = field(default_factory=list)
-    feature_ns: list[float] = field(default_factory=list)
     images: list[bytes | NDArray[np.uint8]] = field(default_factory=list)
     instructions: list[str | None] = field(default_factory=list)
     outcomes: list[str | None] = field(default_factory=list)
@@ -55,13 +52,7 @@ def read_back(path: Path, out: str, truth: Truth) -> Held:
     if out == "webdataset":
         _read_shards(path, held)
         return held
-    if out == "mcap":
-        files = sorted(path.glob("*.mcap"))
-    elif out == "aloha":
-        files = sorted(path.glob("*.hdf5"))
-    else:
-        files = [path]
-    for file in files:
+    for file in sorted(path.glob("*.mcap")) if out == "mcap" else [path]:
         _read_recording(file, held, truth)
         if out == "mcap":
             _read_record(file, held)
@@ -81,7 +72,7 @@ def _read_record(path: Path, held: Held) -> None:
 
 def _read_recording(path: Path, held: Held, truth: Truth) -> None:
     with open_recording(path) as recording:
-        features = {feature.name: feature for feature in propose(recording).features}
+        features = {f.name: f for f in (recording.own_mapping or propose(recording)).features}
         scene = recording.streams[features[SCENE].stream]
         timed = scene.stamp_source not in (StampSource.GRID, StampSource.NONE)
         images, stamps = _images(recording, scene)
@@ -96,11 +87,8 @@ def _read_recording(path: Path, held: Held, truth: Truth) -> None:
             places = slice(None) if exact else latest_at(samples.times_ns, truth.times_ns)
             held.numbers[name].append(samples.values[places])
             stream = recording.streams[features[name].stream]
-            unit = stream.units.get(features[name].field or "", features[name].unit)
-            held.units.add(unit)
+            held.units.add(stream.units.get(features[name].field or "", features[name].unit))
         held.images += [images[row] for row in rows]
-        for name in TIMES & set(recording.streams):
-            held.feature_ns += recording.read(name)["value"].to_pylist()
         if not timed:
             held.times_ns = None
         elif held.times_ns is not None:
@@ -110,7 +98,7 @@ def _read_recording(path: Path, held: Held, truth: Truth) -> None:
         held.calibrated |= bool(recording.calibration) or any(
             stream.kind is Kind.CAMERA_INFO for stream in recording.streams.values()
         )
-        held.consent |= "C-7" in json.dumps(recording.metadata)
+        held.consent |= recording.facts.consent == "C-7"
 
 
 def _images(recording, stream):
@@ -169,6 +157,25 @@ def _read_shards(path: Path, held: Held) -> None:
         episodes[said["episode_index"]] += 1
 
 
+def folder_beside(path: Path) -> Path:
+    """The folder inside a dataset, or beside a single file."""
+    return path / "twinloop" if path.is_dir() else path.with_name(f"{path.name}.twinloop")
+
+
+@contextmanager
+def beside_hidden(path: Path) -> Iterator[None]:
+    """The dataset alone, as it is without what was written beside it; Zarr's group `twinloop` is its own."""
+    parts = [folder_beside(path) / name for name in ("rows.parquet", "episodes.parquet", "facts.json")]
+    hidden = [(part, part.with_name(f".{part.name}")) for part in parts if part.exists()]
+    for part, away in hidden:
+        part.rename(away)
+    try:
+        yield
+    finally:
+        for part, away in hidden:
+            away.rename(part)
+
+
 @dataclass(frozen=True)
 class Beside:
     """What the folder `twinloop` beside a dataset says."""
@@ -179,8 +186,8 @@ class Beside:
 
     @classmethod
     def of(cls, path: Path) -> Beside | None:
-        """The folder inside a dataset, or beside a single file; None: there is none."""
-        folder = path / "twinloop" if path.is_dir() else path.with_name(f"{path.name}.twinloop")
+        """What the folder says; None: there is none."""
+        folder = folder_beside(path)
         if not (folder / "rows.parquet").exists():
             return None
         return cls(

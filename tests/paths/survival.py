@@ -10,7 +10,7 @@ import av
 import numpy as np
 from journey import NUMBERS, Truth, Workshop
 from numpy.typing import NDArray
-from reading import Beside, Held, read_back
+from reading import Beside, Held, beside_hidden, read_back
 
 from twinloop.formats.video.pixels import to_pixels
 
@@ -28,8 +28,9 @@ def survived(workshop: Workshop, into: str, out: str) -> dict[str, str]:
     """Column -> what survived of it from the recording, in by one format and out by another."""
     truth = workshop.truth
     path = workshop.write(into, out)
-    held = read_back(path, out, truth)
     beside = Beside.of(path)
+    with beside_hidden(path):
+        held = read_back(path, out, truth)
     return {
         "values": _values(held, truth),
         "capture times": _times(held, beside, truth),
@@ -71,9 +72,6 @@ def _times(held: Held, beside: Beside | None, truth: Truth) -> str:
             return "kept"
         if off < _MICROSECOND_NS:
             return "to 1 µs"
-    as_feature = np.array(held.feature_ns)
-    if len(as_feature) == len(truth.times_ns) and np.abs(as_feature - truth.times_ns).max() < _MICROSECOND_NS:
-        return "as a feature"
     if beside is not None and len(beside.times_ns) == len(truth.times_ns):
         off = np.abs(np.array(beside.times_ns) - truth.times_ns).max()
         if off < _MICROSECOND_NS:
