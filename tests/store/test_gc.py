@@ -10,11 +10,15 @@ import pytest
 from care import ANA, harms, troubles
 
 from twinloop.core.errors import UsageError
+from twinloop.engine.progress import Meter, no_report
 from twinloop.store import ingest as ingesting
 from twinloop.store.claims import claim
 from twinloop.store.gc import collect
+from twinloop.store.inbox.parcel import PARCELS, Parcel, lay_down, part_key
 from twinloop.store.ingest import Status, ingest
+from twinloop.store.raw_files import hash_files
 from twinloop.store.sessions import split_session
+from twinloop.store.sources import IngestOptions
 from twinloop.store.staging import workspace
 from twinloop.store.store import Store
 
@@ -119,6 +123,37 @@ def test_a_blob_that_is_taken_in_the_last_moment_comes_back(kept, takes, monkeyp
     monkeypatch.setattr(ingesting, "commit_recording", losing)
     assert ingest(store, takes / "arm.mcap", ANA).status is Status.STORED
     assert troubles(store) == []
+
+
+def test_a_file_that_is_copied_at_last_is_not_collected(kept, takes, monkeypatch):
+    store = Store.create(kept.work.parent / "fresh")
+    assert ingest(store, takes / "arm.mcap", IngestOptions(raw="reference")).status is Status.STORED
+    point_to = ingesting.point_to
+
+    def collecting(*args):
+        assert collect(Store.open(store.url), grace_s=0).taken == ()
+        return point_to(*args)
+
+    monkeypatch.setattr(ingesting, "point_to", collecting)
+    assert "in the store now" in ingest(store, takes / "arm.mcap", IngestOptions(raw="copy")).message
+    assert troubles(store) == []
+
+
+def test_parts_that_a_sender_never_finished_go(kept):
+    sent = hash_files(Path(__file__), [Path(__file__)], Meter(no_report))
+    parcel = Parcel(sent.hash, "a.py", False, sent.files, host="arm")
+    keys = [part_key(sha256, offset, 4) for sha256 in (sent.files[0].sha256, "c" * 64) for offset in (0, 4)]
+    for key in keys:
+        kept.objects.put(key, b"1234")
+    lay_down(kept.objects, parcel)
+    for key in keys[:3]:
+        aged(kept.work / key)
+    assert collect(kept).taken == ()  # the second file's last part is young
+    aged(kept.work / keys[3])
+    assert [leftover.key for leftover in collect(kept).taken] == keys[2:]
+    kept.objects.put(f"{PARCELS}/arm/damaged.json", b"{")
+    kept.objects.delete(parcel.key)
+    assert collect(kept).taken == ()
 
 
 def test_a_damaged_store_keeps_its_leftovers(kept):

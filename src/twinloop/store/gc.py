@@ -1,4 +1,4 @@
-"""Taking leftovers away: work of dead processes, artefacts that no manifest names, blobs that nothing knows.
+"""Taking leftovers away: work of dead processes, artefacts and blobs that nothing names, parts never finished.
 
 What an ingest is about to name must stay. Four things see to that. Only what is older than the grace period
 goes. What a young claim names stays: every attempt renews its claim before it relies on a byte that is there.
@@ -28,6 +28,7 @@ from twinloop.store.fsck.memory import Memory
 from twinloop.store.fsck.sessions import is_manifest, named_anywhere
 from twinloop.store.fsck.statements import statements
 from twinloop.store.fsck.trouble import Examination
+from twinloop.store.inbox.parcel import PARCELS, PARTS, parcel_keys, read_parcel
 from twinloop.store.losses import losses
 from twinloop.store.manifest import SESSIONS
 from twinloop.store.quarantine import FOLDER as QUARANTINE
@@ -127,6 +128,23 @@ def _orphans(store: Store, grace_s: float, left: list[str], tell: Callable[[str]
             tell(key)
             if not is_manifest(key) and key not in named:
                 yield from _if_old(store, Leftover(key, size, "no manifest names it"), grace_s, left)
+    yield from _abandoned_parts(store, named, grace_s, left)
+
+
+def _abandoned_parts(store: Store, named: _References, grace_s: float, left: list[str]) -> Iterator[Leftover]:
+    """Parts in the inbox of files that no envelope names, and of which none came for as long as the grace."""
+    files: dict[str, list[tuple[str, int]]] = {}
+    for key, size in store.objects.listing(PARTS):
+        files.setdefault(key.split("/")[2], []).append((key, size))
+    for sha256, parts in files.items():
+        if parts[0][0] in named:
+            continue
+        with suppress(TwinloopError):  # it went meanwhile
+            last = max(store.objects.modified(key) for key, _ in parts)
+            if time.time() - last >= grace_s:
+                yield from (Leftover(key, size, "its sender never finished") for key, size in parts)
+            else:
+                left.append(f"{PARTS}/{sha256}: younger than the grace period")
 
 
 def _if_old(store: Store, orphan: Leftover, grace_s: float, left: list[str]) -> Iterator[Leftover]:
@@ -138,7 +156,7 @@ def _if_old(store: Store, orphan: Leftover, grace_s: float, left: list[str]) -> 
 
 
 class _References:
-    """The keys that manifests and quarantine name, read when this is made."""
+    """The keys that manifests, quarantine and envelopes name, read when this is made."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -155,17 +173,35 @@ class _References:
             default="",
         )
         self._artefacts: dict[str, set[str]] = {}
+        self._sent, self._sent_is_known = self._read_envelopes()
 
     def hold(self) -> bool:
         """Whether nothing was committed since they were read."""
         return self._state == self._look()
 
     def _look(self) -> tuple[object, ...]:
-        return self._store.manifests.latest_revisions(), list(self._store.objects.walk(QUARANTINE))
+        objects = self._store.objects
+        return (
+            self._store.manifests.latest_revisions(),
+            list(objects.walk(QUARANTINE)),
+            list(objects.walk(PARCELS)),
+        )
+
+    def _read_envelopes(self) -> tuple[set[str], bool]:
+        """The files that envelopes in the inbox name; whether all envelopes could be read."""
+        sent: set[str] = set()
+        for key, _ in parcel_keys(self._store.objects):
+            try:
+                sent |= {file.sha256 for file in read_parcel(self._store.objects, key).files}
+            except TwinloopError:
+                return sent, False
+        return sent, True
 
     def __contains__(self, key: str) -> bool:
         if key.startswith("blobs/"):
             return key.rpartition("/")[2] in self._looked.wanted
+        if key.startswith(PARTS):
+            return not self._sent_is_known or key.split("/")[2] in self._sent
         session = key.split("/")[1]
         if session not in self._artefacts:
             self._artefacts[session] = named_anywhere(self._store, session)

@@ -137,8 +137,6 @@ class _Intake:
         for file in raw.files:
             refuse_erased(self.store.objects, file.sha256, file.name)
         refuse_erased(self.store.objects, raw.hash, self.path.name)
-        if present := self._present(recording, raw):
-            return present
         wanted = self.options.session and resolve_session(self.store.catalog, self.options.session)
         with workspace(self.store.work, raw.hash) as staging:
             if present := self._present(recording, raw):
@@ -165,7 +163,7 @@ class _Intake:
         )
 
     def _present(self, recording: Recording, raw: RawFiles) -> Outcome | None:
-        """The outcome for content that the store has, if it has it whole."""
+        """The outcome for content that the store has, if it has it whole. Its workspace is held."""
         self.store.catalog.sync()
         sessions = sessions_with(self.store.catalog, raw.hash)
         if not sessions:
@@ -207,6 +205,7 @@ class _Intake:
         if not is_better(entry, offered):
             return ""
         if self.options.raw == "copy":
+            self._claim(raw, sessions[0])  # a collector spares what a young claim names
             raw.keep(self.store.objects)
         for session in sessions:
             point_to(self.store.manifests, session, offered)
