@@ -208,3 +208,4 @@ def test_the_verbs_take_its_url(bucket, recording, monkeypatch, capsys):
     assert f"--store {url}" in run("ingest", "--store", url, str(recording))
     assert "short.mcap" in run("show", "--store", url, "last")
     assert "whole" in run("store", "fsck", "--store", url)
+    assert f"{url}/sessions/" in run("check", "--store", url, "--fail-on", "never", "last")

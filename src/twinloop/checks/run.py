@@ -81,7 +81,7 @@ def check(
             )
         )
     run.recording(RecordingSubject(recording, observed, spans, mapping))
-    return CheckReport(str(recording.path), session, run.findings(), run.not_run.notes(), run.failed())
+    return CheckReport(recording.place, session, run.findings(), run.not_run.notes(), run.failed())
 
 
 def _mapping_and_spans(

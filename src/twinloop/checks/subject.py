@@ -68,8 +68,8 @@ class RecordingSubject:
 
     @property
     def path(self) -> str:
-        """Of the recording."""
-        return str(self.recording.path)
+        """Where the recording lies."""
+        return self.recording.place
 
     @property
     def streams(self) -> Mapping[str, Stream]:

@@ -117,6 +117,11 @@ class Recording(ABC):
         self.own_mapping = mapping
         self.notes: list[ReadNote] = notes if notes is not None else []
 
+    @property
+    def place(self) -> str:
+        """Where it lies, for people."""
+        return str(self.path)
+
     @abstractmethod
     def scan(
         self,

@@ -13,14 +13,22 @@ import pyarrow.compute as pc
 
 from twinloop.core.errors import StoreError
 from twinloop.core.kinds import TIME_COLUMNS
-from twinloop.core.mapping import Feature
-from twinloop.core.mapping import Mapping as FeatureMapping
 from twinloop.core.recording import Attachment, EpisodeSpan, Recording
 from twinloop.core.session import Session
 from twinloop.core.stream import Batch, Stream
 from twinloop.core.timeline import timeline_ns
 from twinloop.store.packs import PackReader
 from twinloop.store.reports import session_report
+from twinloop.store.stored_parts import (
+    Part,
+    earlier,
+    extent_of,
+    is_cut,
+    later,
+    merge_mappings,
+    merge_metadata,
+    merge_streams,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
     from twinloop.core.clock import ClockModel
     from twinloop.core.finding import CheckReport
     from twinloop.core.session import Episode
-    from twinloop.store.manifest import Manifest, RecordingEntry, SegmentFacts, StreamEntry
+    from twinloop.store.manifest import Manifest, SegmentFacts
     from twinloop.store.objects import Objects
     from twinloop.store.places import Places
 
@@ -39,20 +47,10 @@ if TYPE_CHECKING:
 OFFSET, LENGTH = "_offset", "_length"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A stream of one recording; `segments_before` counts the video segments of earlier parts."""
-
-    recording: RecordingEntry
-    entry: StreamEntry
-    segments_before: int = 0
-
-
 class StoredSession(Recording):
     """A session as the store holds it.
 
-    Streams that one sitting's recordings share by name and that follow each other in time are one stream;
-    where they overlap, the later recording's is named ``<name>@<hash>``. Images lie in video segments; only
+    `stored_parts` says how its recordings' streams become one session's. Images lie in video segments; only
     encodings that no lossless codec takes come as payload.
 
     Attributes:
@@ -66,7 +64,7 @@ class StoredSession(Recording):
         self.manifest = manifest
         self._objects = objects
         self._places = places
-        self._parts = _merge(manifest)
+        self._parts = merge_streams(manifest)
         self.session = Session(
             id=manifest.session,
             facts=manifest.facts,
@@ -74,14 +72,14 @@ class StoredSession(Recording):
             episodes=episodes,
             clock_models=manifest.clock_models,
         )
-        self.mapping = _merge_mappings(self._parts, manifest)
+        self.mapping = merge_mappings(self._parts, manifest)
         super().__init__(
             objects.place(f"sessions/{manifest.session}"),
             "twinloop",
             files=tuple(places.where(artefact.key) for artefact in manifest.artefacts()),
             streams={name: self._stream(name) for name in self._parts},
             episodes=tuple(_span(episode) for episode in episodes),
-            metadata=_merge_metadata(manifest),
+            metadata=merge_metadata(manifest),
             attachments=tuple(
                 replace(attachment, file=str(places.where(attachment.file)))
                 for recording in manifest.recordings
@@ -95,10 +93,15 @@ class StoredSession(Recording):
             notes=[note for recording in manifest.recordings for note in recording.notes],
         )
 
+    @property
+    def place(self) -> str:
+        """Its folder in the store, by the store's URL."""
+        return f"{self._objects.url}/sessions/{self.manifest.session}"
+
     @cached_property
     def report(self) -> CheckReport:
         """What the checks said when its recordings were taken in."""
-        return session_report(self._objects, self.manifest, str(self.path))
+        return session_report(self._objects, self.manifest, self.place)
 
     @property
     def size_bytes(self) -> int:
@@ -149,8 +152,8 @@ class StoredSession(Recording):
                 window = _Window(
                     stream,
                     self.manifest.clock_models,
-                    _later(start_ns, part.recording.start_ns),
-                    _earlier(end_ns, part.recording.end_ns),
+                    later(start_ns, part.recording.start_ns),
+                    earlier(end_ns, part.recording.end_ns),
                 )
                 yield from self._scan_part(stream, part, window, payload)
 
@@ -166,7 +169,7 @@ class StoredSession(Recording):
                     for columns in self._row_groups(artefact.key, window, TIME_COLUMNS):
                         yield Batch(name, columns)
 
-    def _scan_part(self, stream: Stream, part: _Part, window: _Window, payload: bool) -> Iterator[Batch]:
+    def _scan_part(self, stream: Stream, part: Part, window: _Window, payload: bool) -> Iterator[Batch]:
         pack = PackReader(self._places.find(part.entry.pack.key)) if payload and part.entry.pack else None
         try:
             for artefact in part.entry.tables:
@@ -213,8 +216,8 @@ class StoredSession(Recording):
             for part in parts
             for segment in part.entry.stream.segments
         ]
-        counts = [None if _is_cut(part) else part.entry.stream.count for part in parts]
-        extents = [e for part in parts if (e := _extent(part.recording, part.entry.stream))]
+        counts = [None if is_cut(part) else part.entry.stream.count for part in parts]
+        extents = [e for part in parts if (e := extent_of(part.recording, part.entry.stream))]
         return replace(
             first,
             name=name,
@@ -288,94 +291,6 @@ def _batches(
         yield Batch(stream.name, shown.slice(start, end - start), pack.payload(offsets[rows], lengths[rows]))
 
 
-def _merge(manifest: Manifest) -> dict[str, list[_Part]]:
-    parts: dict[str, list[_Part]] = {}
-    for recording in manifest.recordings:
-        for entry in recording.streams:
-            name = entry.stream.name
-            if name in parts and not _follows(parts[name], recording, entry):
-                name = f"{name}@{recording.hash[:8]}"
-            before = parts.setdefault(name, [])
-            if before and not _follows(before, recording, entry):
-                continue
-            before.append(_Part(recording, entry))
-    return {name: _in_time(found) for name, found in parts.items()}
-
-
-def _in_time(parts: list[_Part]) -> list[_Part]:
-    """The parts of one stream in the order of time, each with the number of segments before it."""
-    ordered, segments = [], 0
-    for part in sorted(parts, key=_first_time):
-        ordered.append(replace(part, segments_before=segments))
-        segments += len(part.entry.stream.segments)
-    return ordered
-
-
-def _first_time(part: _Part) -> int:
-    extent = _extent(part.recording, part.entry.stream)
-    return extent[0] if extent else part.entry.stream.start_ns or 0
-
-
-def _follows(before: list[_Part], recording: RecordingEntry, entry: StreamEntry) -> bool:
-    """Whether a stream goes on where others of its name do not reach: same layout, same clocks, no overlap."""
-    stream = entry.stream
-    for part in before:
-        other = part.entry.stream
-        if (other.kind, other.timeline, other.stamp_clock, other.log_clock, other.has_payload) != (
-            stream.kind,
-            stream.timeline,
-            stream.stamp_clock,
-            stream.log_clock,
-            stream.has_payload,
-        ):
-            return False
-        mine, theirs = _extent(recording, stream), _extent(part.recording, other)
-        if mine and theirs and mine[0] <= theirs[1] and theirs[0] <= mine[1]:
-            return False
-    return True
-
-
-def _extent(recording: RecordingEntry, stream: Stream) -> tuple[int, int] | None:
-    if stream.start_ns is None or stream.end_ns is None:
-        return None
-    start = _later(stream.start_ns, recording.start_ns)
-    end = _earlier(stream.end_ns, None if recording.end_ns is None else recording.end_ns - 1)
-    assert start is not None and end is not None
-    return (start, end) if start <= end else None
-
-
-def _is_cut(part: _Part) -> bool:
-    """Whether a split left some of this stream's samples to another session."""
-    extent = _extent(part.recording, part.entry.stream)
-    stream = part.entry.stream
-    return extent != (stream.start_ns, stream.end_ns) and stream.start_ns is not None
-
-
-def _merge_mappings(parts: dict[str, list[_Part]], manifest: Manifest) -> FeatureMapping:
-    """All recordings' features; of two with one name the earlier recording's holds."""
-    names = {
-        (part.recording.hash, part.entry.stream.name): name for name, found in parts.items() for part in found
-    }
-    features: dict[str, Feature] = {}
-    for recording in manifest.recordings:
-        for feature in recording.mapping.features:
-            stream = names.get((recording.hash, feature.stream), feature.stream)
-            features.setdefault(feature.name, replace(feature, stream=stream))
-    if not manifest.recordings:
-        return FeatureMapping()
-    return replace(manifest.recordings[0].mapping, features=tuple(features.values()))
-
-
-def _merge_metadata(manifest: Manifest) -> dict[str, str]:
-    if len(manifest.recordings) == 1:
-        return dict(manifest.recordings[0].metadata)
-    return {
-        f"{recording.name}/{name}": value
-        for recording in manifest.recordings
-        for name, value in recording.metadata.items()
-    }
-
-
 def _span(episode: Episode) -> EpisodeSpan:
     return EpisodeSpan(
         episode.index,
@@ -393,11 +308,3 @@ def _damaged(key: str, error: Exception) -> StoreError:
         where=key,
         fix="run `twinloop store fsck` to see what is damaged",
     )
-
-
-def _later(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else max(a, b)
-
-
-def _earlier(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else min(a, b)
