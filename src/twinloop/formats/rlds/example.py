@@ -204,27 +204,29 @@ def byte_places(
     alike = _alike(record, start, end)
     if alike is not None:
         return alike
-    offsets: list[int] = []
-    lengths: list[int] = []
+    tags: list[int] = []
+    add, word_at, last = tags.append, _WORD, end - 4
     at = start
     while at < end:
+        add(at)
         # The tag and a length of two or three bytes at once: most pictures have between 128 bytes and 2 MB.
-        word = _WORD(record, at)[0] if end - at >= 4 else 0
-        if word & 0x8080FF == 0x00800A:
-            size = word >> 8 & 0x7F | word >> 9 & 0x3F80
-            at += 3
-        elif word & 0x808080FF == 0x0080800A:
-            size = word >> 8 & 0x7F | word >> 9 & 0x3F80 | word >> 10 & 0x1FC000
-            at += 4
+        word = word_at(record, at)[0] if at <= last else 0
+        if word & 0x808080FF == 0x0080800A:
+            at += 4 + (word >> 8 & 0x7F | word >> 9 & 0x3F80 | word >> 10 & 0x1FC000)
+        elif word & 0x8080FF == 0x00800A:
+            at += 3 + (word >> 8 & 0x7F | word >> 9 & 0x3F80)
         else:
             head = bytes(record[at : min(at + 12, end)])
             if head[0] != _DELIMITED:
                 raise BrokenExampleError(f"an unexpected tag at byte {at}")
             size, used = _varint(head, 1)
-            at += used
-        offsets.append(at)
-        lengths.append(size)
-        at += size
+            at += used + size
     if at != end:
         raise BrokenExampleError("a list of bytes that reaches past its feature")
-    return np.array(offsets, np.int64), np.array(lengths, np.int64)
+    starts = np.array(tags, np.int64)
+    spans = np.diff(starts, append=end)
+    # A tag, then a length of a byte for each seven bits of it.
+    heads = 2 + (spans > 2 + 0x7F) + (spans > 3 + 0x3FFF) + (spans > 4 + 0x1FFFFF) + (spans > 5 + 0xFFFFFFF)
+    if (np.frombuffer(record, np.uint8)[starts + heads - 1] > 0x7F).any():
+        raise BrokenExampleError("a length that is longer than it must be")
+    return starts + heads, spans - heads

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from twinloop.core.stream import Stream
     from twinloop.formats.notes import Notes
     from twinloop.formats.rlds.episodes import Episode
@@ -98,8 +100,9 @@ class RldsRecording(StepRecording):
                 for number in numbers:
                     record = self._record(data, number, room)
                     if record is not None:
+                        stamps = self._grid.stamps(number, range(max(1, self._episodes[number].steps)))
                         for name in names:
-                            yield from self._batches(name, number, record, start_ns, end_ns, payload)
+                            yield from self._batches(name, number, record, stamps, start_ns, end_ns, payload)
             finally:
                 data.close()
 
@@ -121,11 +124,12 @@ class RldsRecording(StepRecording):
         name: str,
         number: int,
         record: Record,
+        stamps: NDArray[np.int64],
         start_ns: int | None,
         end_ns: int | None,
         payload: bool,
     ) -> Iterator[Batch]:
-        """The samples of one stream in one episode."""
+        """The samples of one stream in one episode, whose steps are at `stamps`."""
         leaves = self._leaves[name]
         per_step = leaves[0].per_step
         if per_step:
@@ -135,19 +139,19 @@ class RldsRecording(StepRecording):
         values = self._values(name, leaves, number, record) if steps else None
         if values is None:
             return
-        stamps = self._grid.stamps(number, range(self._episodes[number].steps if per_step else 1))
         first, last = steps.start, steps.stop
         if values.row is not None:  # several samples a step, or none
             stamps = stamps[values.row]
             first, last = np.searchsorted(values.row, [first, last]).tolist()
         for at in range(first, last, _BATCH_ROWS):
             end = min(at + _BATCH_ROWS, last)
-            columns = {"stamp_ns": pa.array(stamps[at:end])}
-            columns |= {key: column[at:end] for key, column in self.named(name, values.columns).items()}
+            columns = self.named(name, values.columns)
+            parts = columns.values() if end - at == values.count else [c[at:end] for c in columns.values()]
+            made = pa.RecordBatch.from_arrays([pa.array(stamps[at:end]), *parts], ["stamp_ns", *columns])
             bulk = values.payload if payload else None
             if bulk is not None:
                 bulk = Payload(bulk.buffer, bulk.offset[at:end], bulk.length[at:end])
-            yield Batch(name, pa.RecordBatch.from_pydict(columns), bulk)
+            yield Batch(name, made, bulk)
 
     def _values(self, name: str, leaves: tuple[Leaf, ...], number: int, record: Record) -> Values | None:
         rows = self._episodes[number].steps if leaves[0].per_step else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: More elements than this are kept as one list column, not as a column each.
 FLAT_ELEMENTS = 128
+#: Rows of columns that are the same everywhere are made for at least so many.
+_ROOM = 4096
 
 #: Raw pictures: (type, channels) -> ROS's name of the encoding.
 _RAW = {
@@ -78,9 +81,19 @@ def lists(flat: NDArray[Any], offsets: NDArray[np.int64]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(flat))
 
 
-def constant(text: str, rows: int) -> pa.DictionaryArray:
-    """A dictionary column that says the same in every row."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text], pa.string()))
+@lru_cache(maxsize=64)
+def _repeated(value: str | int | bool, rows: int) -> pa.Array:
+    """A column that says the same in every row: texts as a dictionary, numbers as int32."""
+    if isinstance(value, str):
+        codes = pa.array(np.zeros(rows, np.int32))
+        return pa.DictionaryArray.from_arrays(codes, pa.array([value], pa.string()))
+    return pa.array(np.full(rows, value, bool if isinstance(value, bool) else np.int32))
+
+
+def constant(value: str | int | bool, rows: int) -> pa.Array:
+    """The first rows of a column that says the same in every row, made once for many lengths."""
+    room = max(_ROOM, 1 << (rows - 1).bit_length() if rows else 1)
+    return _repeated(value, room)[:rows]
 
 
 def picture_columns(
@@ -89,13 +102,13 @@ def picture_columns(
     """The columns of `rows` pictures of one size; `step`: bytes a row of raw ones."""
     columns = {
         "frame_id": constant("", rows),
-        "width": pa.array(np.full(rows, width, np.int32)),
-        "height": pa.array(np.full(rows, height, np.int32)),
+        "width": constant(width, rows),
+        "height": constant(height, rows),
         "encoding": constant(encoding, rows),
     }
     if step is not None:
-        columns["step"] = pa.array(np.full(rows, step, np.int32))
-        columns["is_bigendian"] = pa.array(np.zeros(rows, bool))
+        columns["step"] = constant(step, rows)
+        columns["is_bigendian"] = constant(False, rows)
     return columns
 
 

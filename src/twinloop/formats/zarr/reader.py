@@ -149,7 +149,7 @@ def _streams(arrays: dict[str, Array], notes: Notes, path: Path) -> dict[str, Ar
     from twinloop.formats.zarr.chunks import OWN_FEATURES, ROW_NS
     from twinloop.formats.zarr.recording import ArrayStream
 
-    streams = {}
+    streams: dict[str, ArrayStream] = {}
     for key, array in arrays.items():
         if key.startswith("meta/") or key == ROW_NS:
             continue
