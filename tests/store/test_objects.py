@@ -149,3 +149,34 @@ def test_a_file_that_is_not_what_its_record_says_is_refused(bucket):
 def test_urls_that_mean_no_store_are_refused(url):
     with pytest.raises(UsageError, match="no store can lie at"):
         locate(url)
+
+
+def test_a_url_that_lost_a_slash_is_no_folder():
+    with pytest.raises(UsageError, match="a slash is missing"):
+        locate("s3:/bucket/x")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "said"),
+    [
+        ("garbage", "no address of a server"),
+        ("ftp://host", "no address of a server"),
+        ("http://", "no address of a server"),
+        ("http://host:port", "no address of a server"),
+        ("https://a b", "no address of a server"),
+        ("http://127.0.0.1:9", "AWS_ALLOW_HTTP=true"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_asked_is_refused(monkeypatch, endpoint, said):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "false")
+    with pytest.raises(UsageError) as refused:
+        locate("s3://bucket/x")
+    assert said in str(refused.value)
+
+
+def test_a_setting_that_cannot_be_meant_is_told_in_one_line(monkeypatch):
+    monkeypatch.setenv("AWS_TIMEOUT", "banana")
+    with pytest.raises(UsageError, match="banana") as refused:
+        locate("s3://bucket/x")
+    assert "\n" not in refused.value.what

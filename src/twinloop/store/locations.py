@@ -66,6 +66,8 @@ def locate(given: Path | str) -> Location:
         UsageError: a URL of another kind, or one without a bucket.
     """
     if not is_url(given):
+        if str(given).lower().startswith("s3:"):
+            raise UsageError(f"a slash is missing in {given}", expected="s3://BUCKET/PREFIX")
         root = Path(given).absolute()
         return Location(str(root), root, LocalObjects(root))
     parts = urlsplit(str(given))
@@ -95,15 +97,36 @@ def _s3(bucket: str, prefix: str) -> ObjectStore:
     from obstore.exceptions import BaseError
     from obstore.store import S3Store
 
+    _check_endpoint(bucket)
     limits = {name: limit for name, limit in _TIMEOUTS.items() if f"AWS_{name.upper()}" not in os.environ}
     try:
         return S3Store(bucket, prefix=prefix or None, config=limits, retry_config=RETRIES)  # type: ignore[arg-type]
     except (BaseError, ValueError) as error:
         raise UsageError(
-            f"S3 cannot be reached as the environment says: {error}",
+            f"S3 cannot be reached as the environment says: {str(error).partition(chr(10))[0]}",
             where=f"s3://{bucket}",
-            fix="check AWS_ENDPOINT_URL, AWS_REGION and AWS_ALLOW_HTTP",
+            fix="check the variables AWS_...: docs/stores.md lists them",
         ) from error
+
+
+def _check_endpoint(bucket: str) -> None:
+    """Refuse an endpoint that obstore would take, and then fail at without a word of why."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    try:
+        parts = urlsplit(endpoint)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    unencrypted = endpoint.lower().startswith("http://")
+    if endpoint and not (whole and endpoint.isascii() and not any(map(str.isspace, endpoint))):
+        fault, fix = "is no address of a server", ""
+    elif unencrypted and os.environ.get("AWS_ALLOW_HTTP", "false").lower() in ("", "false", "0", "no", "off"):
+        fault, fix = "is not encrypted", "AWS_ALLOW_HTTP=true allows it"
+    else:
+        return
+    raise UsageError(
+        f"AWS_ENDPOINT_URL {fault}: {endpoint}", where=f"s3://{bucket}", expected="https://HOST[:PORT]", fix=fix
+    )
 
 
 def _cache_directory() -> Path:
