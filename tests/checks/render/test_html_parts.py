@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from twinloop.checks.render.html import render_html
 from twinloop.checks.render.html.marks import finding_marks, has_marks
 from twinloop.checks.render.html.timeline import LABELS, RIGHT, WIDTH
+from twinloop.checks.render.html.times import read_times
 from twinloop.checks.render.html.words import clock, measured
 from twinloop.core.errors import Where
 from twinloop.core.finding import CheckReport, Finding, RuleNote, Severity
-from twinloop.core.kinds import Kind, Role
+from twinloop.core.kinds import Kind, Role, StampSource
 from twinloop.core.mapping import Feature, Mapping
 from twinloop.core.recording import Problem, ReadNote
 from twinloop.core.session import Episode
@@ -162,3 +164,31 @@ def test_only_numbers_with_a_unit_that_says_what_they_are_stand_beside_a_mark():
     assert measured(finding(value=1266.0)) == "1.27 s"
     assert measured(finding(value=20.0, unit="sample")) == ""
     assert measured(finding(value=None)) == ""
+
+
+def test_every_sample_is_counted_once_whatever_its_times():
+    seconds = np.arange(40) * 100_000_000
+    boxes = {"message": np.repeat(np.arange(4), 10), "category": pa.array(["car"] * 40)}
+    streams = [
+        memory_stream(
+            "steps", Kind.SCALAR, {"value": seconds}, stamp_ns=seconds, stamp_source=StampSource.GRID
+        ),
+        memory_stream("boxes", Kind.DETECTIONS, boxes, stamp_ns=START_NS + np.repeat(seconds[:4], 10)),
+        memory_stream("untimed", Kind.SCALAR, {"value": seconds}, log_ns=np.zeros(40)),
+    ]
+    times, _ = read_times(MemoryRecording(streams))
+    assert {t.stream.name: (t.samples, t.count) for t in times} == {
+        "steps": (40, 40),
+        "boxes": (4, 4),
+        "untimed": (40, 0),
+    }
+
+
+def test_numbers_of_what_is_no_robot_are_not_called_joints():
+    stamp = START_NS + np.arange(100) * 10_000_000
+    value = memory_stream("/level", Kind.SCALAR, {"value": np.sin(stamp / 1e8)}, stamp_ns=stamp)
+    mapping = Mapping((Feature("observation.level", "/level", Role.OBSERVATION),))
+    made = render_html(MemoryRecording([value]), CheckReport("take"), mapping=mapping, episodes=())
+    assert "<h2>Numbers" in made and "<h2>Joints" not in made
+    assert "action (commanded)" not in made
+    assert "<h2>Joints" in page([])

@@ -47,6 +47,12 @@ class _Joint:
         return float(values[0]) if len(values) and np.ptp(values) == 0 else None
 
 
+def plots_title(recording: Recording, mapping: Mapping) -> str:
+    """What the plots are of: a robot's joints, or the numbers of a recording that has none."""
+    streams = (recording.streams.get(feature.stream) for feature in mapping.features)
+    return "Joints" if any(stream and stream.kind is Kind.JOINTS for stream in streams) else "Numbers"
+
+
 def joint_plots(
     recording: Recording, mapping: Mapping, findings: Sequence[Finding], episodes: Sequence[Episode]
 ) -> str:
@@ -69,21 +75,23 @@ def joint_plots(
         notes.append(f"Always the same: {values}.")
     return "".join(
         [
-            _legend(shown, len(episodes)),
+            _legend(joints, shown, len(episodes)),
             tag("div", *charts, class_="joints"),
             *(tag("p", text(note), class_="faint") for note in notes),
         ]
     )
 
 
-def _legend(shown: Episode | None, episodes: int) -> str:
-    which = f" \u00b7 episode {shown.index} of {episodes}" if shown else ""
+def _legend(joints: Sequence[_Joint], shown: Episode | None, episodes: int) -> str:
+    lines = {"state": "state", "action": "action (commanded)"}
     return tag(
         "p",
-        tag("span", class_="swatch state"),
-        text(" state "),
-        tag("span", class_="swatch action"),
-        text(f" action (commanded){which}"),
+        *(
+            tag("span", class_=f"swatch {line}") + text(f" {what} ")
+            for line, what in lines.items()
+            if any(getattr(joint, line) is not None for joint in joints)
+        ),
+        text(f"\u00b7 episode {shown.index} of {episodes}" if shown else ""),
         class_="faint",
     )
 

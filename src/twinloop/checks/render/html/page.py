@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from twinloop import __version__
-from twinloop.checks.render.html.joints import joint_plots
+from twinloop.checks.render.html.joints import joint_plots, plots_title
 from twinloop.checks.render.html.markup import tag, text
 from twinloop.checks.render.html.pictures import camera_strips
 from twinloop.checks.render.html.summary import head
@@ -62,7 +62,7 @@ def render_html(
     sections = [
         _section("Timeline", timeline(streams, axes, findings, episodes), _LEGEND),
         _section("Cameras", camera_strips(recording, streams, axes)),
-        _section("Joints", joint_plots(recording, mapping, findings, episodes)),
+        _section(plots_title(recording, mapping), joint_plots(recording, mapping, findings, episodes)),
         _section("Streams", stream_table(streams), _INTERVALS),
         _section("Features", feature_table(mapping, streams)),
         _section("All findings", finding_table(findings)),

@@ -34,7 +34,7 @@ def stream_table(streams: Sequence[StreamTimes]) -> str:
             (
                 tag("b", text(stream.name)),
                 kind,
-                f"{times.count:,}",
+                f"{times.samples:,}",
                 "" if rate is None else f"{rate:.2f}",
                 "" if stream.rate_hz is None else f"{stream.rate_hz:g}",
                 clock(span) if times.count else "",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinloop.core.kinds import StampSource
+from twinloop.core.kinds import GROUPED_KINDS, StampSource
 from twinloop.core.timeline import timeline_ns
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class StreamTimes:
 
     Attributes:
         epoch: what its clock counts from; streams of different epochs share no axis.
-        count, first_ns, last_ns: of its samples. period_ns: median interval; None for sporadic streams.
+        samples: how many there are. count, first_ns, last_ns: of those that have a time. period_ns: median interval; None for sporadic streams.
         density: (BINS,) samples a bin over what its period leads to expect, 0 to 1.
         gaps: (start, end) ns of stretches without samples, the longest first.
         intervals_ms: (N - 1,) intervals, thinned in very long streams.
@@ -43,6 +43,7 @@ class StreamTimes:
 
     stream: Stream
     epoch: str
+    samples: int
     count: int
     first_ns: int
     last_ns: int
@@ -74,18 +75,35 @@ def read_times(
     """Times of all streams, read one stream after the other, and the axis of each epoch."""
     raw = []
     for stream in recording.streams.values():
-        parts = [timeline_ns(stream, b.columns, models) for b in recording.scan([stream.name], payload=False)]
-        times = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        times = times[times != 0]
-        raw.append(_summary(stream, times))
+        times, samples = _sample_times(recording, stream, models)
+        raw.append(_summary(stream, times, samples))
     axes = _axes([times for times, _ in raw])
     return [_with_density(times, starts, axes) for times, starts in raw], axes
+
+
+def _sample_times(
+    recording: Recording, stream: Stream, models: tuple[ClockModel, ...]
+) -> tuple[NDArray[np.int64], int]:
+    """Times (N,) of the samples that have one, in order, and how many samples there are in all.
+
+    Of a message that holds several rows the first one counts. A grid starts at zero; elsewhere zero is no time.
+    """
+    parts, samples, last = [np.empty(0, np.int64)], 0, None
+    for batch in recording.scan([stream.name], payload=False):
+        times = timeline_ns(stream, batch.columns, models)
+        if stream.kind in GROUPED_KINDS and "message" in batch.columns.schema.names and len(times):
+            message = np.asarray(batch.columns.column("message"))
+            before = message[0] - 1 if last is None else last
+            times, last = times[np.diff(message, prepend=before) != 0], message[-1]
+        samples += len(times)
+        parts.append(times if stream.stamp_source is StampSource.GRID else times[times != 0])
+    return np.sort(np.concatenate(parts)), samples
 
 
 _Raw = tuple[StreamTimes, "NDArray[np.int64]"]
 
 
-def _summary(stream: Stream, times: NDArray[np.int64]) -> _Raw:
+def _summary(stream: Stream, times: NDArray[np.int64], samples: int) -> _Raw:
     clock = stream.stamp_clock if stream.timeline == "stamp_ns" else stream.log_clock
     gaps: tuple[tuple[int, int], ...] = ()
     period = None
@@ -102,6 +120,7 @@ def _summary(stream: Stream, times: NDArray[np.int64]) -> _Raw:
     summary = StreamTimes(
         stream,
         str(clock.epoch.value),
+        samples,
         len(times),
         int(times[0]) if len(times) else 0,
         int(times[-1]) if len(times) else 0,
@@ -134,14 +153,4 @@ def _with_density(times: StreamTimes, starts: NDArray[np.int64], axes: dict[str,
         counts = np.convolve(counts, np.ones(reach, np.int64))[:BINS]
     # One sample more or less falls into a bin by chance.
     density = np.where(counts >= expected - 1, np.minimum(counts, 1), np.clip(counts / expected, 0.0, 1.0))
-    return StreamTimes(
-        times.stream,
-        times.epoch,
-        times.count,
-        times.first_ns,
-        times.last_ns,
-        times.period_ns,
-        density,
-        times.gaps,
-        times.intervals_ms,
-    )
+    return replace(times, density=density)
