@@ -81,7 +81,7 @@ def lists(flat: NDArray[Any], offsets: NDArray[np.int64]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(flat))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def _repeated(value: str | int | bool, rows: int) -> pa.Array:
     """A column that says the same in every row: texts as a dictionary, numbers as int32."""
     if isinstance(value, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 #: A room that grows gets a part more, because what comes next is often a little longer.
 _SPARE = 8
 
