@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -114,3 +115,17 @@ def test_real_rates(run, test_data):
     assert g1["observation.state"] == (35_965, 30.0)
     cameras = rates("caliscope-multicam/tests/sessions/post_optimization/calibration/extrinsic")
     assert cameras["cam_3"] == (57, 6.01)
+
+
+def test_one_stream_is_one_and_the_next_command_can_be_pasted(run, table, tmp_path):
+    named = tmp_path / "my takes"
+    named.mkdir()
+    for file in table.parent.glob(f"{table.name}*"):
+        (named / file.name).write_bytes(file.read_bytes())
+    run("init", "store")
+    done = run("ingest", named / table.name, "--store", "store")
+    assert "next: twinloop export mcap --store store --out DIR" in done.out  # there is no camera for rows
+    done = run("export", "mcap", "--store", "store", "--out", "my takes/out.mcap")
+    assert "1 stream, " in done.out
+    following = done.out.split("next: twinloop ")[1]
+    assert "1 stream\n" in run(*shlex.split(following)).out

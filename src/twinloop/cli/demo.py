@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -44,4 +45,4 @@ def demo(
         f"\nrecordings  {folder}/recordings\nstore       {result.store}\n"
         f"reports     {', '.join(str(page) for page in result.pages)}\ndataset     {result.dataset}\n"
     )
-    say_next(f"open {result.pages[1]} in a browser; then: twinloop ls --store {result.store}")
+    say_next(f"open {result.pages[1]} in a browser; then: twinloop ls --store {quote(str(result.store))}")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from twinloop.store.ingest import Outcome
     from twinloop.store.sources import IngestOptions
+    from twinloop.store.store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -107,7 +108,7 @@ def ingest(
         print_json(outcomes)
     else:
         _summarise(outcomes)
-    say_next(_next(outcomes, dry_run), as_json=as_json, store=store)
+    say_next(_next(opened, outcomes, dry_run), as_json=as_json, store=store)
     if code := max((outcome.exit_code for outcome in outcomes), default=0):
         raise typer.Exit(code)
 
@@ -215,7 +216,9 @@ def _summarise(outcomes: Sequence[Outcome]) -> None:
     console().print(table)
 
 
-def _next(outcomes: Sequence[Outcome], dry_run: bool) -> str:
+def _next(store: Store, outcomes: Sequence[Outcome], dry_run: bool) -> str:
+    from twinloop.deliver.stored import stored_sources
+
     if dry_run:
         return "twinloop ingest PATH... without --dry-run"
     stored = [outcome for outcome in outcomes if outcome.session]
@@ -224,7 +227,8 @@ def _next(outcomes: Sequence[Outcome], dry_run: bool) -> str:
     if any(outcome.findings.get("error") for outcome in stored):
         worst = max(stored, key=lambda outcome: outcome.findings.get("error", 0))
         return f"twinloop report {short(worst.session or '')} -o report.html"
-    return "twinloop export lerobot --out DIR"
+    cameras = stored_sources(store, [stored[0].session or ""])[0].camera_features()
+    return f"twinloop export {'lerobot' if cameras else 'mcap'} --out DIR"
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,9 +83,9 @@ def push(
         for name, why in {**tally.refused, **tally.troubles}.items():
             typer.echo(f"stays here: {one_line(name)}: {why}")
     if tally.waiting:
-        say_next(f"twinloop watch inbox --store {store}, then the same push again", as_json=as_json)
+        say_next(f"twinloop watch inbox --store {quote(store)}, then the same push again", as_json=as_json)
     else:
-        say_next(f"twinloop ls --store {store}", as_json=as_json)
+        say_next(f"twinloop ls --store {quote(store)}", as_json=as_json)
     if tally.refused or tally.troubles:
         raise typer.Exit(3)
 

@@ -19,6 +19,7 @@ from twinloop.core.stream import Batch, Stream
 from twinloop.deliver.mcap.export import export_mcap
 from twinloop.deliver.source import ExportSource
 from twinloop.formats.reader import open_recording
+from twinloop.testing.memory import MemoryRecording, memory_stream
 
 if TYPE_CHECKING:
     from twinloop.deliver.mcap.own import Encoding
@@ -153,3 +154,12 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
 
 def payloads(recording: Recording, stream: str) -> list[bytes]:
     return [bytes(each) for batch in recording.scan([stream]) for each in batch.payload or ()]
+
+
+def test_a_stream_without_a_single_sample_comes_back_without_notes(tmp_path: Path) -> None:
+    empty = np.empty(0, np.int64)
+    recording = MemoryRecording([memory_stream("empty", Kind.SCALAR, {"value": empty}, stamp_ns=empty)])
+    export_mcap(source_of(recording), tmp_path / "out.mcap")
+    with open_recording(tmp_path / "out.mcap") as back:
+        assert back.read("empty").num_rows == 0
+        assert not back.notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -77,12 +78,12 @@ def mcap(
             _tell(account)
     if as_json:
         print_json(accounts)
-    say_next(f"twinloop info {accounts[0].path}", as_json=as_json)
+    say_next(f"twinloop info {quote(accounts[0].path)}", as_json=as_json)
 
 
 def _tell(account: McapAccount) -> None:
-    count = sum(account.messages.values())
-    typer.echo(f"{account.path}: {len(account.messages)} streams, {count} messages")
+    streams, count = len(account.messages), sum(account.messages.values())
+    typer.echo(f"{account.path}: {streams} stream{'s' * (streams != 1)}, {count} message{'s' * (count != 1)}")
     for name in account.encoded_again:
         typer.echo(f"  {name}: images encoded again as H.264 (--exact writes raw pixels)")
     for name, lost in account.lost_images.items():

@@ -20,7 +20,8 @@ def definition_text(struct: Struct) -> str:
     texts = []
     for number, each in enumerate(found.values()):
         title = "" if number == 0 else f"{_SEPARATOR}\nMSG: {_short(each.name)}\n"
-        texts.append(title + "".join(f"{_type(type)} {name}\n" for name, type in each.fields))
+        fields = "".join(f"{_type(type)} {name}\n" for name, type in each.fields)
+        texts.append(title + (fields or "# no fields\n"))
     if any(isinstance(_innermost(type), Moment) for each in found.values() for _, type in each.fields):
         texts.append(f"{_SEPARATOR}\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n")
     return "".join(texts)

@@ -69,11 +69,11 @@ def human_time(time_ns: int, epoch: Epoch) -> str:
 
 
 def _print_head(recording: Recording, title: str, spans: list[ClockSpan], console: Console) -> None:
-    files = len(recording.files)
+    files, streams = len(recording.files), len(recording.streams)
     console.print(f"[bold]{escape(str(recording.path))}[/]", soft_wrap=True, highlight=False)
     console.print(
         f"{escape(title)}, {human_bytes(recording.size_bytes)} in {files} file{'s' if files != 1 else ''}, "
-        f"{len(recording.streams)} streams",
+        f"{streams} stream{'s' if streams != 1 else ''}",
         highlight=False,
     )
     for span in spans:

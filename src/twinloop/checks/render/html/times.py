@@ -35,7 +35,8 @@ class StreamTimes:
 
     Attributes:
         epoch: what its clock counts from; streams of different epochs share no axis.
-        samples: how many there are. count, first_ns, last_ns: of those that have a time. period_ns: median interval; None for sporadic streams.
+        samples: how many there are. count, first_ns, last_ns: of those that have a time.
+        period_ns: median interval; None for sporadic streams.
         density: (BINS,) samples a bin over what its period leads to expect, 0 to 1.
         gaps: (start, end) ns of stretches without samples, the longest first.
         intervals_ms: (N - 1,) intervals, thinned in very long streams.
