@@ -28,5 +28,8 @@ interop: setup  ## Open exports in the real lerobot and in Rerun (environments o
 torture: setup  ## Fuzz every reader 10,000 times and kill every command 1,000 times, which takes hours
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/pytest tests/torture --torture -n $${WORKERS:-2}
 
+docs: setup  ## The pages that are made from code: the rules, and what survives, from the results that are there
+	@$(VENV)/bin/python -m twinloop.checks.docs docs/rules && $(VENV)/bin/python tests/paths/make_page.py --page
+
 clean:
 	rm -rf demo out build dist .pytest_cache .mypy_cache .ruff_cache
