@@ -164,6 +164,17 @@ def test_mirrors_of_mirrors_are_reached(kept, tmp_path):
     assert troubles(far) == []
 
 
+def test_stores_that_are_mirrors_of_each_other_know_that_all_are_reached(kept, tmp_path):
+    copy = mirror_of(kept, tmp_path / "copy")
+    far = mirror_of(copy, tmp_path / "far")
+    for source, target in ((copy, kept), (far, copy), (far, kept)):
+        mirror(source, target)
+    assert erase(kept, plan_subject(kept, "ana", "asked for").order) == ()
+    for store in (kept, copy, far):
+        assert resume(store) == ()
+        assert troubles(store) == []
+
+
 def test_what_comes_back_by_hand_is_found_and_goes_again(kept, whole):
     ana = session_of(kept, "ana")
     erase(kept, plan_session(kept, ana, "asked for").order)

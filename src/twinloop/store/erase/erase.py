@@ -64,12 +64,18 @@ def _everywhere(
 
 
 def _in_mirrors(store: Store, todo: list[Order], been: set[str]) -> Iterator[Pending]:
-    """Carry orders out in the mirrors of a store, and in theirs. `been`: URLs of stores that had their turn."""
+    """Carry orders out in the mirrors of a store, and in theirs. `been`: URLs of stores that had their turn.
+
+    Where stores are mirrors of each other, one may have had its turn without this store's note of it.
+    """
     for mirror in mirrors(store.objects):
-        if mirror.forgotten or mirror.url in been:
+        if mirror.forgotten:
             continue
-        been.add(mirror.url)
         left = [order for order in todo if not has_reached(store.objects, order.id, mirror.id)]
+        if mirror.url in been and not left:
+            continue
+        first = mirror.url not in been
+        been.add(mirror.url)
         try:
             other = Store.open(mirror.url)
             for order in left:
@@ -78,4 +84,5 @@ def _in_mirrors(store: Store, todo: list[Order], been: set[str]) -> Iterator[Pen
             what = error.what if isinstance(error, TwinloopError) else str(error)
             yield from (Pending(order.id, mirror.url, what) for order in left)
         else:
-            yield from _in_mirrors(other, todo, been)
+            if first:
+                yield from _in_mirrors(other, todo, been)
