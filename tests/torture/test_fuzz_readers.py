@@ -15,7 +15,7 @@ from fuzz_families import families
 
 from twinloop.core.errors import TwinloopError
 from twinloop.formats.reader import open_recording
-from twinloop.testing.forked import run_forked
+from twinloop.testing.forked import import_as, run_forked
 from twinloop.testing.mutation import mutated_copy
 
 INPUTS, TORTURE_INPUTS = 300, 10_000
@@ -28,9 +28,12 @@ def test_damage_is_told_or_read_past(family: str, tmp_path: Path, torture: bool)
         folder = tmp_path / f"sound-{number}"
         folder.mkdir()
         sound.append((suite().make_sample(folder).path, suite.options))
-        with open_recording(*sound[-1]) as recording:
-            for _ in recording.scan():
-                pass  # everything that reading needs is imported here, for all children
+
+    def read_sound() -> None:
+        for sample, options in sound:
+            with open_recording(sample, options) as recording:
+                for _ in recording.scan():
+                    pass
 
     def read(seed: int) -> None:
         sample, options = sound[seed % len(sound)]
@@ -45,6 +48,7 @@ def test_damage_is_told_or_read_past(family: str, tmp_path: Path, torture: bool)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    import_as(read_sound)
     seeds = range(TORTURE_INPUTS if torture else INPUTS)
     faults = [verdict for verdict in run_forked(read, seeds) if verdict.fault]
     kinds = Counter(fault.fault.splitlines()[0][:80] for fault in faults)

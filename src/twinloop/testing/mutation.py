@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -27,19 +28,29 @@ def mutate(data: bytes, seed: int) -> bytes:
 def mutated_copy(sample: Path, target: Path, seed: int) -> Path:
     """A copy of a recording (a file, or a folder) with one of its files damaged, or gone.
 
-    `target`: a folder that is not there yet. What lies beside a single file comes along.
+    `target`: a folder that is not there yet. What lies beside a single file comes along. The files that are
+    sound are hard links, where that can be.
     """
     root = sample if sample.is_dir() else sample.parent
-    shutil.copytree(root, target)
+    shutil.copytree(root, target, copy_function=_link)
     rng = np.random.default_rng(seed)
     files = sorted(path for path in target.rglob("*") if path.is_file())
     weights = np.array([path.stat().st_size + 200 for path in files], float)
     victim = files[int(rng.choice(len(files), p=weights / weights.sum()))]
-    if sample.is_dir() and len(files) > 1 and rng.random() < 0.05:
-        victim.unlink()
-    else:
-        victim.write_bytes(mutate(victim.read_bytes(), seed))
+    data = victim.read_bytes()
+    victim.unlink()
+    if not (sample.is_dir() and len(files) > 1 and rng.random() < 0.05):
+        victim.write_bytes(mutate(data, seed))
     return target if sample.is_dir() else target / sample.name
+
+
+def _link(source: str, target: str) -> str:
+    """Give a file a second name; a copy of it where the system gives none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+    return target
 
 
 def _flip_bits(data: bytearray, rng: np.random.Generator) -> None:
