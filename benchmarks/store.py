@@ -43,8 +43,8 @@ class FilledCatalog:
     """A catalog of many rows and no store behind it."""
 
     def __init__(self, path: Path) -> None:
-        from twinloop.store import catalog_tables as tables
-        from twinloop.store.catalog_database import Database
+        from twinloop.store.catalog import tables
+        from twinloop.store.catalog.database import Database
 
         self._database = Database(f"sqlite:///{path}")
         self._database.prepare()

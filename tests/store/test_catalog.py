@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from twinloop.store import catalog_tables as tables
-from twinloop.store.catalog_database import upgrade
+from twinloop.store.catalog import tables
+from twinloop.store.catalog.database import upgrade
 from twinloop.store.ingest import ingest
 from twinloop.store.queries import list_episodes, list_sessions
 from twinloop.store.sessions import join_sessions

@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from twinloop.core.errors import StoreError
-from twinloop.store import catalog_tables as tables
-from twinloop.store.catalog_database import downgrade, upgrade
+from twinloop.store.catalog import tables
+from twinloop.store.catalog.database import downgrade, upgrade
 from twinloop.store.ingest import ingest
 from twinloop.store.store import Store
 from twinloop.testing.synthetic import SessionSpec, record_session

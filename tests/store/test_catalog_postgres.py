@@ -9,8 +9,8 @@ import pytest
 from postgres import WITH_PASSWORD
 
 from twinloop.core.errors import MissingExtraError, StoreError, UsageError
-from twinloop.store.catalog_database import Database
-from twinloop.store.catalog_place import LATE_ID
+from twinloop.store.catalog.database import Database
+from twinloop.store.catalog.place import LATE_ID
 from twinloop.store.edits import EPISODE
 from twinloop.store.ingest import ingest
 from twinloop.store.queries import list_episodes, list_sessions

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from twinloop.core.session import Outcome
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.ingest import Status, ingest
 from twinloop.store.queries import list_episodes, list_sessions
 from twinloop.store.sessions import join_sessions, split_session

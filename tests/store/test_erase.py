@@ -12,8 +12,8 @@ from care import ANA, facts, harms, mirror_of, troubles
 
 from twinloop.core.errors import UnknownNameError, UsageError
 from twinloop.core.session import SessionFacts
-from twinloop.store.catalog import Catalog
-from twinloop.store.catalog_database import local_catalog_url
+from twinloop.store.catalog.catalog import Catalog
+from twinloop.store.catalog.database import local_catalog_url
 from twinloop.store.erase.erase import erase, is_interrupted, resume
 from twinloop.store.erase.order import is_done, order_ids
 from twinloop.store.erase.plan import plan_session, plan_subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.fsck import Harm, Trouble, check_store
 from twinloop.store.ingest import ingest
 from twinloop.store.queries import list_episodes, list_sessions

@@ -153,7 +153,7 @@ def test_a_changed_catalog_is_stale_and_made_anew(store, table, how):
 
 
 def rows(store):
-    from twinloop.store import catalog_tables as tables
+    from twinloop.store.catalog import tables
 
     with Store.open(store.url).catalog.reading() as connection:
         return {

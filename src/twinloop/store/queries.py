@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from twinloop.core.errors import StoreError, UsageError
 from twinloop.core.ids import ULID_LENGTH
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.liveness import State
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from twinloop.store.catalog import Catalog
+    from twinloop.store.catalog.catalog import Catalog
 
 _SHOWN = 5
 _PAGE = 1000

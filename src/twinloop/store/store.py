@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from twinloop.core.session import Outcome
-    from twinloop.store.catalog import Catalog
+    from twinloop.store.catalog.catalog import Catalog
     from twinloop.store.journal import Entry
     from twinloop.store.manifest import Manifest
     from twinloop.store.objects import Objects
@@ -164,7 +164,7 @@ class Store:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog, up to date with what was committed when it was first asked for."""
-        from twinloop.store.catalog import Catalog
+        from twinloop.store.catalog.catalog import Catalog
 
         url, schema = self.catalog_place()
         parts = self.objects, self.manifests, self.journal, self.registry
@@ -174,7 +174,7 @@ class Store:
 
     def catalog_place(self) -> tuple[str, str]:
         """The URL of the catalog's database, and the store's schema in it."""
-        from twinloop.store.catalog_place import catalog_schema, catalog_url
+        from twinloop.store.catalog.place import catalog_schema, catalog_url
 
         url = catalog_url(self.settings, self._catalog_folder())
         return url, "" if url.startswith("sqlite:") else catalog_schema(self.settings, self.objects)
@@ -246,8 +246,8 @@ def _settings_of_new(objects: Objects, catalog: str | None) -> str:
     id = new_ulid()
     if catalog is None:
         return _TEMPLATE % (id, _NO_CATALOG)
-    from twinloop.store.catalog_database import Database
-    from twinloop.store.catalog_place import catalog_schema
+    from twinloop.store.catalog.database import Database
+    from twinloop.store.catalog.place import catalog_schema
 
     Database(catalog, catalog_schema({"id": id}, objects)).prepare()
     return _TEMPLATE % (id, f"catalog = {json.dumps(catalog)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from twinloop.core.errors import UnknownNameError, UsageError
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from drops import Dropper
 
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.store import Store
 from twinloop.store.watch.log import Said, all_entries
 

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from twinloop.core.errors import TwinloopError
 from twinloop.core.session import SessionFacts
-from twinloop.store import catalog_tables as tables
-from twinloop.store.catalog_database import Database
+from twinloop.store.catalog import tables
+from twinloop.store.catalog.database import Database
 from twinloop.store.registry import NOUNS
 
 if TYPE_CHECKING:

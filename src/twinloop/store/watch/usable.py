@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from twinloop.core.errors import StoreError
 from twinloop.core.finding import Severity
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.queries import EpisodeRow, list_episodes
 from twinloop.store.reports import recording_report
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from twinloop.core.errors import StoreError, TwinloopError
-from twinloop.store import catalog_tables as tables
-from twinloop.store.catalog_database import ConflictError, Database, LostConnectionError
-from twinloop.store.catalog_rows import session_rows, stated_episodes
+from twinloop.store.catalog import tables
+from twinloop.store.catalog.database import ConflictError, Database, LostConnectionError
+from twinloop.store.catalog.rows import session_rows, stated_episodes
 from twinloop.store.erase.order import done_ids
 from twinloop.store.journal import Entry, effective
 from twinloop.store.liveness import related, session_state
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from twinloop.core.finding import Finding
-    from twinloop.store.catalog_rows import Row, SessionRows, StatedEpisodes
+    from twinloop.store.catalog.rows import Row, SessionRows, StatedEpisodes
     from twinloop.store.journal import Journal
     from twinloop.store.manifest import Manifest, Manifests, RecordingEntry
     from twinloop.store.objects import Objects

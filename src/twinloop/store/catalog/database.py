@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Operationa
 from sqlalchemy.pool import StaticPool
 
 from twinloop.core.errors import MissingExtraError, StoreError
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

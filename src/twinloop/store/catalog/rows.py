@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twinloop.store import catalog_tables as tables
+from twinloop.store.catalog import tables
 from twinloop.store.edits import apply_edits
 from twinloop.store.liveness import State
 from twinloop.store.quarantine import is_lost

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from twinloop.core.errors import StoreError
 from twinloop.core.ids import new_ulid
-from twinloop.store.catalog_database import local_catalog_url
+from twinloop.store.catalog.database import local_catalog_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
