@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `catalog.upgrade` hands over."""
+"""Runs the migrations on the connection that `database.upgrade` hands over."""
 
 from alembic import context
 
