@@ -15,7 +15,7 @@ from twinloop.deliver.account_text import account_text
 from twinloop.deliver.align import Align
 from twinloop.deliver.features import FeatureSpec, agree, align_features, specs_of
 from twinloop.deliver.plan import LeftOut, P, Planner, rows_per_second
-from twinloop.deliver.rows import CameraClock, grid_ns
+from twinloop.deliver.rows import CameraClock, FixedClock, grid_ns
 from twinloop.deliver.sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ class Job(Generic[P]):
                 held = name in actions or options.align is Align.LATEST
                 account.features[name] = FeatureAccount("latest" if held else options.align.value)
         account.warnings += _made_up_times(self.sources)
+        account.warnings += _no_rate(self.sources, self.fps, options)
         return account
 
 
@@ -202,6 +203,19 @@ def _nothing(left_out: list[LeftOut]) -> UsageError:
         expected="at least one episode that is not excluded and has two rows",
         fix=f"left out: {listed}" if listed else "name sessions or episodes: see `twinloop ls`",
     )
+
+
+def _no_rate(sources: Sequence[ExportSource], fps: int, options: RowOptions) -> list[str]:
+    """A warning for steps without any rate: what the dataset says of it is not from its source."""
+    names = sorted({feature.name for source in sources for feature in source.unrated_features()})
+    if not names:
+        return []
+    said = f"{', '.join(names)}: the source declares no rate; steps are taken 1 s apart"
+    if isinstance(options.clock, FixedClock):
+        return [f"{said}, so that {fps} rows a second repeat each; without --clock fixed each step is one row"]
+    if options.clock.fps is None:
+        return [f"{said}, and the dataset says {fps} row a second; give the true rate: --fps N"]
+    return [f"{said}; each is one row, and the dataset says {fps} rows a second, as asked for (--fps)"]
 
 
 def _made_up_times(sources: Sequence[ExportSource]) -> list[str]:

@@ -24,6 +24,7 @@ from twinloop.deliver.rows import (
     fixed_rows,
     mean_interval_ns,
 )
+from twinloop.deliver.source import is_unrated
 
 #: Far beyond any camera or controller; a slip of the keyboard must not fill memory with rows.
 MOST_ROWS_PER_SECOND = 10_000
@@ -154,6 +155,8 @@ class Planner(ABC, Generic[P]):
             return [RowSpan(rows)] if len(rows) >= LEAST_ROWS else []
         table = self.clock_table()
         times = table.times_ns[table.within(episode.start_ns, episode.end_ns)]
+        if is_unrated(table.stream):  # each step is a row, at whatever rate
+            return [RowSpan(np.unique(times))] if len(times) >= LEAST_ROWS else []
         return camera_spans(times, fps, self.options.keep_gaps)
 
     def _ready_ns(self, span: RowSpan) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twinloop.core.kinds import Kind
+from twinloop.core.kinds import Kind, StampSource
 from twinloop.core.session import SessionFacts
 from twinloop.formats.mapping.elements import NO_MATRIX
 from twinloop.formats.video.pixels import is_deep_gray
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from twinloop.core.mapping import Feature, Mapping
     from twinloop.core.recording import Recording
     from twinloop.core.session import Episode
+    from twinloop.core.stream import Stream
 
 CAMERA_KINDS = frozenset({Kind.IMAGE, Kind.DEPTH})
+
+
+def is_unrated(stream: Stream) -> bool:
+    """Whether the stamps of a stream are the numbers of its steps, as if these were a second apart."""
+    return stream.stamp_source is StampSource.GRID and stream.rate_hz is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,11 @@ class ExportSource:
             for f in self.features()
             if self.kind(f) is Kind.IMAGE or (self.kind(f) is Kind.DEPTH and self._is_deep(f))
         )
+
+    def unrated_features(self) -> tuple[Feature, ...]:
+        """Those whose source counts steps and says neither when they were nor how many a second there are."""
+        exported = (*self.number_features(), *self.camera_features())
+        return tuple(f for f in exported if is_unrated(self.recording.streams[f.stream]))
 
     def homeless_features(self) -> tuple[Feature, ...]:
         """Those that rows have no place for: texts, point clouds, sound, depth in floats."""
