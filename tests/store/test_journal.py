@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,18 @@ def test_a_line_torn_by_a_crash_is_closed_by_the_next_one(tmp_path):
     journal.append("episode", ["b"], {})
     assert [e.target for e in journal.entries()] == ["a", "b"]
     assert [e.target for e in journal.read(key, torn.end).entries] == ["b"]
+
+
+def test_what_is_said_later_comes_later_whatever_the_clock_says(tmp_path, monkeypatch):
+    year_ns = 365 * 86_400 * 1_000_000_000
+    true_time = time.time_ns
+    for number, (host, off_ns) in enumerate([("a", 0), ("a", -year_ns), ("b", year_ns), ("a", 0), ("b", 0)]):
+        monkeypatch.setattr("socket.gethostname", lambda host=host: host)
+        monkeypatch.setattr("time.time_ns", lambda off_ns=off_ns: true_time() + off_ns)
+        Journal(LocalObjects(tmp_path)).append("episode", [f"{number}-{i}" for i in range(3)], {})
+    entries = Journal(LocalObjects(tmp_path)).entries()
+    assert [e.target for e in entries] == [f"{number}-{i}" for number in range(5) for i in range(3)]
+    assert len({e.id for e in entries}) == 15
 
 
 @given(st.data())

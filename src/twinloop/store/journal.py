@@ -8,6 +8,7 @@ another entry of kind ``undo``; nothing is ever removed.
 
 from __future__ import annotations
 
+import os
 import socket
 import zlib
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from twinloop.core.errors import Where
-from twinloop.core.ids import new_ulid
+from twinloop.core.ids import is_ulid, new_ulid, ulid_after
 from twinloop.store.objects import encode_name
 from twinloop.store.writer import now, writer_name
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 FOLDER = "journal"
 UNDO = "undo"
+#: How much of a file's end is looked at for the last entry.
+_END_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +75,34 @@ class Journal:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._last_id = ""
 
-    def _next_id(self) -> str:
-        """A ULID after the last one: ids of one millisecond come in any order otherwise."""
-        while (id := new_ulid()) <= self._last_id:
-            pass
-        self._last_id = id
-        return id
+    def _last_id(self) -> str:
+        """The greatest id at the ends of all hosts' files; a clock that was wrong gave it, perhaps."""
+        ends = {key.rpartition("/")[0] if key.count("/") > 1 else key: key for key in self.files()}
+        found = (entry.id for key in ends.values() for entry in self._end_of(key) if is_ulid(entry.id))
+        return max(found, default="")
+
+    def _end_of(self, key: str) -> Iterable[Entry]:
+        with self._objects.open(key) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _END_BYTES))
+            lines = file.read().splitlines(keepends=True)
+        return (entry for line in lines if (entry := decode_line(line)))
 
     def append(self, kind: str, targets: Iterable[str], data: Mapping[str, object]) -> tuple[Entry, ...]:
-        """Say the same of each target, as one command, durable when this returns."""
-        command = new_ulid()
-        entries = tuple(
-            Entry(self._next_id(), now(), writer_name(), kind, target, dict(data), command)
-            for target in targets
-        )
+        """Say the same of each target, as one command, durable when this returns.
+
+        The entries come after all that is there, whatever the clock says.
+        """
+        command, id = new_ulid(), self._last_id()
+        entries = []
+        for target in targets:
+            id = ulid_after(id)
+            entries.append(Entry(id, now(), writer_name(), kind, target, dict(data), command))
         if entries:
             lines = b"".join(encode_line(entry) for entry in entries)
             self._objects.append(f"{FOLDER}/{encode_name(socket.gethostname())}.jsonl", lines)
-        return entries
+        return tuple(entries)
 
     def files(self) -> list[str]:
         """The keys of all journal files."""

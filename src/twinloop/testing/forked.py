@@ -67,7 +67,7 @@ def run_forked(
     """A verdict for each input: an exception, a signal, too much memory or time is a fault.
 
     `memory_bytes`: address space of a child (RLIMIT_AS) beyond what the parent has, whose libraries reserve
-    about 1 GB; so the default is 2 GB for a process of its own. `seconds`: for one input, by the kernel's alarm.
+    about 1 GB; so the default is 2 GB for a process of its own. `seconds`: for one input, by the alarm.
     """
     number = 0
     while number < len(inputs):
