@@ -31,7 +31,10 @@ def tell(recording: Recording, beside: Beside | None) -> None:
     if isinstance(recording, StepRecording):
         recording.elements = elements
     recording.own_mapping = recording.own_mapping or mapping_of(beside, recording.streams, elements)
-    recording.episodes = tuple(map(_told, recording.episodes, beside.episodes))
+    facts = recording.facts
+    recording.episodes = tuple(
+        _told(span, said, facts) for span, said in zip(recording.episodes, beside.episodes, strict=False)
+    )
     recording.files = tuple(dict.fromkeys((*recording.files, *beside.files)))
 
 
@@ -53,9 +56,10 @@ def _facts(beside: Beside) -> SessionFacts:
     return SessionFacts(**common, meta=meta)
 
 
-def _told(span: EpisodeSpan, said: dict[str, Any]) -> EpisodeSpan:
-    """An episode with what stands beside it."""
-    own = {name: text for name in (*_STATED, "session", "episode") if (text := _text(said.get(name)))}
+def _told(span: EpisodeSpan, said: dict[str, Any], facts: SessionFacts) -> EpisodeSpan:
+    """An episode with what stands beside it; of what is stated, that which is not of all episodes."""
+    stated = {name: text for name in _STATED if (text := _text(said.get(name)))}
+    own = {name: text for name, text in stated.items() if getattr(facts, name) is None}
     return replace(
         span,
         instruction=span.instruction or _text(said.get("instruction")),
