@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from twinloop.core.clock import Clock
 from twinloop.core.errors import Where
-from twinloop.core.kinds import Kind, Role, StampSource
+from twinloop.core.kinds import Kind, Role
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Payload, Stream
 from twinloop.formats.arrow_columns import constant, words
@@ -20,38 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from twinloop.formats.file_times import FileTimes
     from twinloop.formats.notes import Notes
 
 _BATCH_BYTES = 16 << 20
 _BATCH_IMAGES = 256
 #: A larger file is no single picture.
 _MOST_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FileTimes:
-    """The times of files (N,): `stamp_ns` int64 and `seq` int64, each None where the source has none."""
-
-    stamp_ns: NDArray[np.int64] | None = None
-    seq: NDArray[np.int64] | None = None
-    source: StampSource = StampSource.NONE
-    clock: Clock = field(default_factory=Clock)
-
-    def columns(self, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """The time columns of some rows (K,)."""
-        times = {"stamp_ns": self.stamp_ns, "seq": self.seq}
-        return {
-            name: pa.array(values[rows], pa.int64()) for name, values in times.items() if values is not None
-        }
-
-    @property
-    def span(self) -> tuple[int | None, int | None]:
-        """First and last stamp."""
-        if self.stamp_ns is None or not len(self.stamp_ns):
-            return None, None
-        return int(self.stamp_ns.min()), int(self.stamp_ns.max())
 
 
 class ImageFiles:
@@ -69,26 +42,22 @@ class ImageFiles:
     ) -> None:
         self._files, self._times, self._notes, self._frame = files, times, notes, frame_id
         first = next((head for file in files if (head := _header(file)) is not None), None)
-        start_ns, end_ns = times.span
         said = (
             {"encoding": first.encoding, "width": str(first.width), "height": str(first.height)}
             if first
             else {}
         )
-        self.stream = Stream(
-            name=name,
-            kind=Kind.DEPTH if first and first.deep_gray else Kind.IMAGE,
-            role=Role.OBSERVATION,
-            count=len(files),
-            start_ns=start_ns,
-            end_ns=end_ns,
-            timeline="stamp_ns",
-            stamp_source=times.source,
-            stamp_clock=times.clock,
-            type_name=f"{first.encoding} {first.width}x{first.height}" if first else "",
-            encoding=first.encoding if first else "",
-            bytes=sum(_size(file) for file in files),
-            attributes=said | dict(attributes or {}),
+        self.stream = times.on(
+            Stream(
+                name=name,
+                kind=Kind.DEPTH if first and first.deep_gray else Kind.IMAGE,
+                role=Role.OBSERVATION,
+                count=len(files),
+                type_name=f"{first.encoding} {first.width}x{first.height}" if first else "",
+                encoding=first.encoding if first else "",
+                bytes=sum(_size(file) for file in files),
+                attributes=said | dict(attributes or {}),
+            )
         )
 
     def batches(self, payload: bool) -> Iterator[tuple[pa.RecordBatch, Payload | None]]:

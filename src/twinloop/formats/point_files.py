@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from twinloop.formats.image_files import FileTimes
+    from twinloop.formats.file_times import FileTimes
     from twinloop.formats.notes import Notes
 
     #: Reads the points (P,) of a file, a structured array; notes what of it cannot be read.
@@ -48,21 +48,17 @@ class PointFiles:
     ) -> None:
         self._files, self._times, self._load, self._notes = files, times, load, notes
         self._frame = frame_id
-        start_ns, end_ns = times.span
-        self.stream = Stream(
-            name=name,
-            kind=Kind.POINTS,
-            role=Role.OBSERVATION,
-            count=len(files),
-            start_ns=start_ns,
-            end_ns=end_ns,
-            timeline="stamp_ns",
-            stamp_source=times.source,
-            stamp_clock=times.clock,
-            type_name="point cloud",
-            encoding="points",
-            bytes=sum(file.stat().st_size for file in files if file.is_file()),
-            attributes=attributes or {},
+        self.stream = times.on(
+            Stream(
+                name=name,
+                kind=Kind.POINTS,
+                role=Role.OBSERVATION,
+                count=len(files),
+                type_name="point cloud",
+                encoding="points",
+                bytes=sum(file.stat().st_size for file in files if file.is_file()),
+                attributes=attributes or {},
+            )
         )
 
     def batches(self, payload: bool) -> Iterator[tuple[pa.RecordBatch, Payload | None]]:

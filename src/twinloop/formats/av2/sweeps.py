@@ -12,7 +12,7 @@ from twinloop.core.kinds import StampSource
 from twinloop.core.recording import Problem
 from twinloop.formats.av2.tables import CLOCK
 from twinloop.formats.feather import read_feather
-from twinloop.formats.image_files import FileTimes
+from twinloop.formats.file_times import FileTimes
 
 if TYPE_CHECKING:
     from pathlib import Path

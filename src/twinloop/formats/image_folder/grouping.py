@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from twinloop.core.clock import Clock, Epoch
 from twinloop.core.kinds import StampSource
-from twinloop.formats.image_files import FileTimes
+from twinloop.formats.file_times import FileTimes
 from twinloop.formats.notes import some
 from twinloop.formats.picture_header import is_picture
 from twinloop.formats.time_column import epoch_of, to_ns

@@ -13,7 +13,8 @@ from twinloop.core.kinds import Kind, StampSource
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Stream
 from twinloop.formats.arrow_columns import constant, vectors
-from twinloop.formats.image_files import FileTimes, ImageFiles
+from twinloop.formats.file_times import FileTimes
+from twinloop.formats.image_files import ImageFiles
 from twinloop.formats.kitti.calib import drive_calibration
 from twinloop.formats.kitti.object_frames import load_velodyne, numbered
 from twinloop.formats.point_files import PointFiles
@@ -76,18 +77,14 @@ class Navigation:
         notes: Notes,
     ) -> None:
         self._files, self._times, self._make, self._notes = files, times, make, notes
-        start_ns, end_ns = times.span
-        self.stream = Stream(
-            name=name,
-            kind=kind,
-            count=len(files),
-            start_ns=start_ns,
-            end_ns=end_ns,
-            timeline="stamp_ns",
-            stamp_source=times.source,
-            stamp_clock=times.clock,
-            type_name="oxts packet",
-            encoding="text",
+        self.stream = times.on(
+            Stream(
+                name=name,
+                kind=kind,
+                count=len(files),
+                type_name="oxts packet",
+                encoding="text",
+            )
         )
 
     def batches(self, payload: bool) -> Iterator[tuple[pa.RecordBatch, Payload | None]]:  # noqa: ARG002

@@ -11,7 +11,8 @@ from twinloop.core.errors import UnreadableError, Where
 from twinloop.core.kinds import Kind, Role
 from twinloop.core.recording import Problem
 from twinloop.core.stream import Stream
-from twinloop.formats.image_files import FileTimes, ImageFiles
+from twinloop.formats.file_times import FileTimes
+from twinloop.formats.image_files import ImageFiles
 from twinloop.formats.kitti.boxes import OBJECT, TYPES, box_columns
 from twinloop.formats.kitti.calib import frame_calibration, read_values
 from twinloop.formats.point_files import PointFiles, load_floats

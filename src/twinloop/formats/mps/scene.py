@@ -62,17 +62,7 @@ class ObjectSource:
         self._instances = instances
         self._bounds = _bounds(boxes, notes) if boxes else {}
         still = Stream(STATIC, Kind.DETECTIONS, Role.TRUTH, type_name=path.name, encoding="csv")
-        moving = Stream(
-            MOVING,
-            Kind.DETECTIONS,
-            Role.TRUTH,
-            timeline="stamp_ns",
-            stamp_source=StampSource.SENSOR,
-            stamp_clock=DEVICE,
-            type_name=path.name,
-            encoding="csv",
-            bytes=path.stat().st_size,
-        )
+        moving = _truth(MOVING, Kind.DETECTIONS, path, "csv")
         if path.stat().st_size <= _COUNTED:
             stamps = np.concatenate([np.empty(0, np.int64), *(stamps for _, stamps, _ in self._timed())])
             times = np.unique(stamps[stamps >= 0])
@@ -120,6 +110,24 @@ class ObjectSource:
     def _timed(self) -> Iterator[tuple[pa.RecordBatch, NDArray[np.int64], NDArray[np.bool_]]]:
         for batch in self._rows.batches():
             yield (batch, *to_ns(batch.column("timestamp[ns]"), "ns"))
+
+
+def _truth(
+    name: str, kind: Kind, path: Path, encoding: str, attributes: Mapping[str, str] | None = None
+) -> Stream:
+    """A stream of ground truth in a file, on the device's clock."""
+    return Stream(
+        name,
+        kind,
+        Role.TRUTH,
+        timeline="stamp_ns",
+        stamp_source=StampSource.SENSOR,
+        stamp_clock=DEVICE,
+        type_name=path.name,
+        encoding=encoding,
+        bytes=path.stat().st_size,
+        attributes=attributes or {},
+    )
 
 
 def _turned(quaternion: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -176,19 +184,8 @@ class SkeletonSource:
     def __init__(self, path: Path, name: str, notes: Notes) -> None:
         self.files: tuple[Path, ...] = (path,)
         self._notes = notes
-        stream = Stream(
-            name,
-            Kind.KEYPOINTS,
-            Role.TRUTH,
-            timeline="stamp_ns",
-            stamp_source=StampSource.SENSOR,
-            stamp_clock=DEVICE,
-            type_name=path.name,
-            encoding="json",
-            bytes=path.stat().st_size,
-            attributes={"units": "markers and joints are in metres, in the world"},
-        )
-        self.streams = {name: stream}
+        units = {"units": "markers and joints are in metres, in the world"}
+        self.streams = {name: _truth(name, Kind.KEYPOINTS, path, "json", units)}
 
     def batches(self, names: Collection[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
         for name in names:

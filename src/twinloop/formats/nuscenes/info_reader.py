@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from twinloop.core.calibration import CalibrationItem
     from twinloop.core.recording import Recording
+    from twinloop.formats.file_times import FileTimes
     from twinloop.formats.gathered import Source
-    from twinloop.formats.image_files import FileTimes
     from twinloop.formats.nuscenes.infos import Infos, Shots
     from twinloop.formats.reader import ReadOptions
 
@@ -170,7 +170,7 @@ def _found(
     import numpy as np
 
     from twinloop.core.clock import Clock
-    from twinloop.formats.image_files import FileTimes
+    from twinloop.formats.file_times import FileTimes
     from twinloop.formats.scene_files import find_file, note_missing
     from twinloop.formats.time_column import epoch_of
 

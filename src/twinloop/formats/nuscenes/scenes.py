@@ -17,8 +17,9 @@ from twinloop.core.recording import EpisodeSpan, Problem
 from twinloop.core.stream import Stream
 from twinloop.formats.boxes import detections
 from twinloop.formats.calibrations.values import floats, intrinsics_of
+from twinloop.formats.file_times import FileTimes
 from twinloop.formats.gathered import TableInMemory
-from twinloop.formats.image_files import FileTimes, ImageFiles
+from twinloop.formats.image_files import ImageFiles
 from twinloop.formats.nuscenes import tables as t
 from twinloop.formats.nuscenes.pcd import load_pcd
 from twinloop.formats.nuscenes.poses import EGO, GLOBAL, pose_stream

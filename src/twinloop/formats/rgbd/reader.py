@@ -42,8 +42,9 @@ class RgbdFramesReader:
         import numpy as np
 
         from twinloop.core.calibration import encode_calibration
+        from twinloop.formats.file_times import FileTimes
         from twinloop.formats.gathered import GatheredRecording
-        from twinloop.formats.image_files import FileTimes, ImageFiles
+        from twinloop.formats.image_files import ImageFiles
         from twinloop.formats.rgbd.frames import FramePoseFiles, camera_of, frame_files, numbers_missing
 
         frames = frame_files(path)
