@@ -18,9 +18,7 @@ def register(app: typer.Typer) -> None:
 def init(
     place: Annotated[
         str,
-        typer.Argument(
-            metavar="DIR|URL", help="A new or empty folder, or s3://BUCKET/PREFIX; default: here."
-        ),
+        typer.Argument(metavar="DIR|URL", help="A new or empty folder, or s3://BUCKET/PREFIX; default: here."),
     ] = ".",
     catalog: Annotated[
         str | None,
