@@ -52,7 +52,7 @@ def steps_of(
 
 
 def _is_one_a_row(array: Array, ends: NDArray[np.int64]) -> bool:
-    return array.shape[1:] in ((), (1,)) and array.rows >= ends[-1] > 0
+    return array.shape[1:] in ((), (1,)) and len(ends) > 0 and array.rows >= ends[-1] > 0
 
 
 def _read(group: Any, key: str, ends: NDArray[np.int64]) -> NDArray[Any] | None:
