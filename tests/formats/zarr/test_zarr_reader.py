@@ -103,3 +103,13 @@ def test_without_ends_it_is_no_dataset(tmp_path):
     (path / "meta/episode_ends/.zarray").write_text("{")
     with pytest.raises(UnreadableError, match="episode_ends"):
         open_recording(path)
+
+
+@pytest.mark.parametrize("format", [2, 3])
+def test_a_buffer_without_a_row_has_no_episode(tmp_path, format):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=format)
+    group.create_group("meta").create_array("episode_ends", data=np.zeros(0, np.int64), chunks=(1,))
+    group.create_group("data").create_array("action", data=np.zeros((0, 7)), chunks=(1, 7))
+    with open_recording(tmp_path / "x.zarr") as recording:
+        assert recording.streams["action"].count == 0
+        assert (recording.episodes, list(recording.notes)) == ((), [])

@@ -133,8 +133,8 @@ def _episode_ends(
             Problem.COUNT, f"episodes end at row {ends[-1]}, there are {rows}", where, int(ends[-1]) - rows
         )
         ends = np.unique(np.minimum(ends, rows))
-    if not len(ends) or ends[-1] < rows:
-        first = int(ends[-1]) if len(ends) else 0
+    first = int(ends[-1]) if len(ends) else 0
+    if first < rows:
         notes.add(Problem.COUNT, f"rows {first} to {rows} belong to no episode; they are taken as one", where)
         ends = np.append(ends, rows)
     return ends
