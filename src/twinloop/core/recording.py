@@ -78,7 +78,8 @@ class Recording(ABC):
     """What a file or folder holds.
 
     Attributes:
-        path: what was opened. files: every file that belongs to it (split bags and folders have many).
+        path: what was opened. place: where that lies, for people.
+        files: every file that belongs to it (split bags and folders have many).
         format: the reader's name.
         streams: name -> Stream, in the source's order.
         episodes: as the source marks them; empty where it marks none.
@@ -106,6 +107,7 @@ class Recording(ABC):
         notes: list[ReadNote] | None = None,
     ) -> None:
         self.path = path
+        self.place = str(path)
         self.format = format
         self.files = files
         self.streams = dict(streams)
@@ -116,11 +118,6 @@ class Recording(ABC):
         self.facts = facts or SessionFacts()
         self.own_mapping = mapping
         self.notes: list[ReadNote] = notes if notes is not None else []
-
-    @property
-    def place(self) -> str:
-        """Where it lies, for people."""
-        return str(self.path)
 
     @abstractmethod
     def scan(

@@ -139,7 +139,7 @@ class Making:
         """The staged artefacts as a recording that passes for the source: its path, its own episodes."""
         at_hand = {file.place: Path(file.url) for file in raw.files}
         staged = StoredSession(draft, (), self.objects, Places(self.objects, layout.staging, at_hand=at_hand))
-        staged.path = self.path
+        staged.path, staged.place = self.path, str(self.path)
         staged.episodes = recording.episodes
         staged.own_mapping = recording.own_mapping
         return staged

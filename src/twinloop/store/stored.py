@@ -92,11 +92,7 @@ class StoredSession(Recording):
             },
             notes=[note for recording in manifest.recordings for note in recording.notes],
         )
-
-    @property
-    def place(self) -> str:
-        """Its folder in the store, by the store's URL."""
-        return f"{self._objects.url}/sessions/{self.manifest.session}"
+        self.place = f"{objects.url}/sessions/{manifest.session}"
 
     @cached_property
     def report(self) -> CheckReport:
