@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from twinloop.cli.main import main
 from twinloop.core.ids import new_ulid
 from twinloop.engine.progress import Report, no_report
 from twinloop.engine.workers import Crash, attempt
@@ -93,14 +95,15 @@ class Scenario(ABC):
 
     def act(self, folder: Path) -> int:
         """The command within this process; its exit code."""
-        from typer.main import get_command
-
-        from twinloop.cli.main import app
-
+        given = sys.argv
+        sys.argv = ["twinloop", *self.command(folder)]
         try:
-            return int(get_command(app).main(self.command(folder), standalone_mode=False) or 0)
+            main()
         except SystemExit as ended:
             return int(ended.code or 0)
+        finally:
+            sys.argv = given
+        return 0
 
     @abstractmethod
     def survived(self, folder: Path) -> None:

@@ -117,9 +117,15 @@ def _runs(process: int) -> bool:
     return True
 
 
+class RefusedError(TwinloopError):
+    """The system did not let an export be written."""
+
+    exit_code = 3
+
+
 def _refused(error: OSError, where: Path) -> TwinloopError:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return TwinloopError(
+    return RefusedError(
         "the disk is full" if full else f"the system refuses to write: {error.strerror or error}",
         where=error.filename or str(where),
         fix="make room and export again" if full else "check the permissions, or choose another --out",

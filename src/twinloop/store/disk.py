@@ -39,6 +39,15 @@ _NO_KERNEL_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, er
 #: Refusals that only a write can meet.
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+
+def lacks_room(error: BaseException) -> bool:
+    """Whether a full disk, or a quota, is behind an error."""
+    cause: BaseException | None = error
+    while cause and not (isinstance(cause, OSError) and cause.errno in NO_ROOM):
+        cause = cause.__cause__
+    return cause is not None
+
+
 _FIXES = {
     errno.ENOSPC: "free some space and run the same command again; nothing was half-made",
     errno.EDQUOT: "raise the quota and run the same command again; nothing was half-made",

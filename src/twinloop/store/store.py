@@ -20,6 +20,7 @@ from twinloop.store.objects import MissingObjectError
 from twinloop.store.places import Places
 from twinloop.store.quarantine import Quarantine
 from twinloop.store.registry import RegistryOfFacts
+from twinloop.store.staging import STAGING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -253,6 +254,13 @@ def _settings_of_new(objects: Objects, catalog: str | None) -> str:
     return _TEMPLATE % (id, f"catalog = {json.dumps(catalog)}")
 
 
+def _is_begun(path: Path) -> bool:
+    """Whether it is all that a store whose making was interrupted, as by a full disk, left in its folder."""
+    return (
+        path.name == STAGING and path.is_dir() and all(file.name.startswith("tmp-") for file in path.iterdir())
+    )
+
+
 def _make_folder(root: Path) -> None:
     """The folder of a new store.
 
@@ -262,7 +270,7 @@ def _make_folder(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise UsageError("there is a file of that name", where=str(root), expected="a folder, or nothing yet")
     with reporting_system_errors(root):
-        if root.is_dir() and any(root.iterdir()):
+        if root.is_dir() and not all(map(_is_begun, root.iterdir())):
             raise UsageError(
                 "the folder is not empty",
                 where=str(root),

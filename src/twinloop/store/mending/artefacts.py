@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from twinloop.core.errors import StoreError, TwinloopError
 from twinloop.engine.progress import Meter, no_report
 from twinloop.store.blobs import blob_key
+from twinloop.store.disk import lacks_room
 from twinloop.store.fsck.sessions import newest_readable
 from twinloop.store.making import Making, read_options
 from twinloop.store.publish import choose_tag, publish
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def mend_artefacts(supply: Supply, damage: Sequence[Trouble]) -> Iterator[tuple[str, str]]:
-    """(key, how) of each artefact that is whole again."""
+    """(key, how) of each artefact that is whole again.
+
+    Raises:
+        StoreError, OSError: the disk is full.
+    """
     broken: dict[str, dict[str, str]] = {}  # hash of a recording -> key of an artefact -> a session that has it
     for trouble in damage:
         if trouble.recording and trouble.key.startswith("sessions/"):
@@ -46,7 +51,9 @@ def mend_artefacts(supply: Supply, damage: Sequence[Trouble]) -> Iterator[tuple[
         if lost:
             try:
                 how = _make_anew(supply, entry, next(iter(keys.values())), lost)
-            except (TwinloopError, OSError):
+            except (TwinloopError, OSError) as error:
+                if lacks_room(error):
+                    raise
                 continue  # the store is as it was, and what is wrong with it is said again
             for artefact in lost:
                 yield artefact.key, how

@@ -18,6 +18,7 @@ from twinloop.core.errors import StoreError, TwinloopError, UnreachableError
 from twinloop.store.blobs import ChangedError
 from twinloop.store.inbox.parcel import clear_parts, lay_down, read_receipt
 from twinloop.store.inbox.send import part_bytes, send_parts
+from twinloop.store.outcome import Outcome, Status
 from twinloop.store.push.spool import Packed, Spool
 from twinloop.store.push.urgency import Urgency, urgency
 from twinloop.store.transfer import Throttle
@@ -40,14 +41,14 @@ class PushOptions:
     Attributes:
         limit: bytes a second, on average; None: as fast as it goes. keep: never remove a local file.
         stay: go on when everything is sent (`--watch`). interval_s: between two looks at spool and receipts.
-        take_in: called with the key of each envelope, to take the parcel in from here.
+        take_in: called with the key of each envelope, to take the parcel in from here; gives what became of it.
     """
 
     limit: float | None = None
     keep: bool = False
     stay: bool = False
     interval_s: float = 5.0
-    take_in: Callable[[str], object] | None = None
+    take_in: Callable[[str], Outcome | None] | None = None
 
 
 @dataclass(slots=True)
@@ -182,7 +183,7 @@ class Push:
                 self._confirm(item, receipt)
             elif self._parts_sent(objects, item, packed):
                 item.sent = True
-                self._take_in(packed.parcel.key)
+                self._take_in(item, packed.parcel.key)
         except (StoreError, UnreachableError):
             item.parts = None
             raise
@@ -222,9 +223,13 @@ class Push:
         self.tally.current = ""
         return True
 
-    def _take_in(self, key: str) -> None:
-        if self._options.take_in:
-            self._options.take_in(key)
+    def _take_in(self, item: _Item, key: str) -> None:
+        """Take a parcel in from here; one that cannot be, as on a full disk, waits in the inbox."""
+        if not self._options.take_in:
+            return
+        outcome = self._options.take_in(key)
+        if outcome and outcome.status is Status.FAILED:
+            self.tally.troubles[item.arrival.name] = outcome.message
 
     def _ask_for_receipts(self, objects: Objects) -> None:
         """Look for the receipts of some of what was sent; all in turn, however many there are."""
