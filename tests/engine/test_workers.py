@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 from twinloop.engine.workers import Crash, Workers
@@ -59,3 +61,25 @@ def test_one_that_hangs_is_ended():
     assert number == 7
     assert isinstance(result, Crash)
     assert "said nothing" in result.what
+
+
+def test_an_interrupt_while_modules_are_imported_ahead_is_left_to_the_parent(tmp_path):
+    (tmp_path / "slow_to_import.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nopen('imported', 'w').close()\n"
+    )
+    program = (
+        "from twinloop.engine.workers import Workers, import_ahead\n"
+        "def opposite(item, report):\n"
+        "    return -item\n"
+        "if __name__ == '__main__':\n"
+        "    import_ahead(['slow_to_import'])\n"
+        "    with Workers(opposite, 1) as workers:\n"
+        "        workers.give(0, -3)\n"
+        "        print(workers.hear())\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    ended = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (tmp_path / "imported").exists(), ended.stderr
+    assert (ended.stdout, ended.stderr) == ("[(0, 3)]\n", "")

@@ -7,14 +7,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.context import ForkServerProcess
 
     from twinloop.engine.progress import Report
@@ -44,7 +44,19 @@ def import_ahead(modules: Sequence[str]) -> None:
     Without it each worker imports for itself. A process from which workers were forked before stays as it is.
     """
     multiprocessing.set_forkserver_preload(["__main__", *modules])
-    forkserver.ensure_running()
+    with _interrupts_held():
+        forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C goes to all processes of a terminal: those started meanwhile leave it to this one, which waits."""
+    resource_tracker.ensure_running()  # would let interrupts through again if it were started meanwhile
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(slots=True)
@@ -148,7 +160,8 @@ class Workers(Generic[Item, Result]):
         process = self._context.Process(
             target=_work, args=(theirs, self._function, dict(os.environ)), daemon=True
         )
-        process.start()
+        with _interrupts_held():  # it may be the first one, and start the process that all are forked from
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
