@@ -15,7 +15,7 @@ from twinloop.store.inbox.parcel import PARTS, RECEIPTS, parcel_keys, read_parce
 from twinloop.store.inbox.receive import receive
 from twinloop.store.inbox.send import part_bytes
 from twinloop.store.objects import Objects
-from twinloop.store.outcome import Status
+from twinloop.store.outcome import Outcome, Status
 from twinloop.store.push.push import Push, PushOptions, Tally
 from twinloop.store.push.spool import OWN, Spool
 from twinloop.store.quarantine import Quarantine
@@ -53,6 +53,14 @@ def take_in_all(store: Store) -> list[Status]:
 
 def recordings(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.mcap"))
+
+
+def test_what_cannot_be_taken_in_from_here_is_told_and_stays(folder, tmp_path):
+    objects = Store.create(tmp_path / "store").objects
+    full = Outcome("parcel", Status.FAILED, message="No space left on device", exit_code=3)
+    tally = push(folder, objects, take_in=lambda _: full)
+    assert tally.troubles == dict.fromkeys(("a.mcap", "monday/b.mcap"), "No space left on device")
+    assert recordings(folder) == ["a.mcap", "monday/b.mcap"]
 
 
 @pytest.mark.every_store
