@@ -200,3 +200,16 @@ def test_real_results(test_data: Path) -> None:
     assert counts["mps/hand_tracking_results_v2"] == 8
     assert (closed.end_ns - closed.start_ns) / 1e9 == pytest.approx(11.395, abs=1e-3)  # type: ignore[operator]
     assert closed.measured_rate_hz == pytest.approx(1010.6, abs=0.1)
+
+
+@pytest.mark.parametrize("old", ['"Translation": [', '"Offset": ['])
+def test_a_calibration_with_what_is_no_number_is_noted(tmp_path: Path, old: str) -> None:
+    root = write_results(tmp_path / "mps")
+    lines = root / "slam" / "online_calibration.jsonl"
+    text = lines.read_text()
+    assert old in text
+    lines.write_text(text.replace(old, f"{old}NaN, ", 1))
+    with open_recording(root) as recording:
+        for _ in recording.scan():
+            pass
+        assert any("is not as expected" in note.message for note in recording.notes)

@@ -8,6 +8,7 @@ are for the sensor's full resolution, which the text does not state.
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 from twinloop.core.calibration import (
@@ -92,7 +93,7 @@ def _camera(entry: dict, size: list | None) -> list[CalibrationItem]:
     """Fisheye624: f cx cy (one focal length) k0..k5 p0 p1 s0..s3; Kannala-Brandt: fx fy cx cy k0..k3."""
     label, projection = str(entry["Label"]), entry["Projection"]
     model = _MODELS.get(projection["Name"], CameraModel.OTHER)
-    numbers = tuple(float(value) for value in projection["Params"])
+    numbers = tuple(_finite(value) for value in projection["Params"])
     lens = (numbers[0], numbers[0], *numbers[1:3]) if model is not CameraModel.FISHEYE else numbers[:4]
     rest = numbers[3:] if model is not CameraModel.FISHEYE else numbers[4:]
     if len(lens) != 4:
@@ -115,8 +116,8 @@ def _imu(entry: dict, _size: list | None) -> list[CalibrationItem]:
         extra[f"{name}/model"] = part["Model"].get("Name")
     imu = ImuCalibration(
         label,
-        accel_bias=tuple(map(float, accel["Bias"]["Offset"])),
-        gyro_bias=tuple(map(float, gyro["Bias"]["Offset"])),
+        accel_bias=tuple(map(_finite, accel["Bias"]["Offset"])),
+        gyro_bias=tuple(map(_finite, gyro["Bias"]["Offset"])),
         accel_rectification=_matrix(accel["Model"]["RectificationMatrix"]),
         gyro_rectification=_matrix(gyro["Model"]["RectificationMatrix"]),
         extra=extra,
@@ -125,13 +126,25 @@ def _imu(entry: dict, _size: list | None) -> list[CalibrationItem]:
 
 
 def _matrix(rows: list[list[float]]) -> tuple[float, ...]:
-    return tuple(float(value) for row in rows for value in row)
+    return tuple(_finite(value) for row in rows for value in row)
 
 
 def _pose(label: str, pose: dict) -> FramePose:
     real, imaginary = pose["UnitQuaternion"]
-    translation = tuple(map(float, pose["Translation"]))
-    return FramePose("device", label, translation, (float(real), *map(float, imaginary)))
+    translation = tuple(map(_finite, pose["Translation"]))
+    return FramePose("device", label, translation, (_finite(real), *map(_finite, imaginary)))
+
+
+def _finite(value: object) -> float:
+    """A number; Python's JSON takes NaN and infinity for some.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    number = float(value)  # type: ignore[arg-type]
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no number")
+    return number
 
 
 def _json(text: str) -> dict[str, object] | None:
