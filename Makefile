@@ -25,7 +25,7 @@ interop: setup  ## Open exports in the real lerobot and in Rerun (environments o
 	@sh scripts/interop.sh
 	@sh scripts/interop_mcap.sh
 
-torture: setup  ## Fuzz every reader 10,000 times and kill every command 1,000 times, which takes hours
+torture: setup  ## Damage, kill and fill disks thousands of times, which takes hours (docs/torture.md)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)/bin/pytest tests/torture --torture -n $${WORKERS:-2}
 
 docs: setup  ## The pages that are made from code: the rules, and what survives, from the results that are there
