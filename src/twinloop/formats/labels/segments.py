@@ -110,10 +110,7 @@ def segments_by_video(cells: pa.Table, path: Path, notes: Notes) -> dict[str, pa
         return {}
     edges = np.flatnonzero(np.asarray(pc.not_equal(videos[1:], videos[:-1]))) + 1
     bounds = [0, *edges.tolist(), len(videos)]
-    return {
-        videos[first].as_py(): rows.slice(first, end - first)
-        for first, end in pairwise(bounds)
-    }
+    return {videos[first].as_py(): rows.slice(first, end - first) for first, end in pairwise(bounds)}
 
 
 def _names(cells: pa.Table) -> pa.Array:
