@@ -80,7 +80,7 @@ def kills_of(scenario: type[Scenario], total: int) -> int:
 def test_killed_in_a_fork(kind: type[Scenario], tmp_path: Path, torture: bool) -> None:
     kills = kills_of(kind, TORTURE if torture else FORKS)
     scenario = kind(tmp_path / "sound")
-    assert torment(scenario, forked, kills, tmp_path, seed=1, again=0.6) > kills // 3
+    assert torment(scenario, forked, kills, tmp_path, seed=1, again=0.6) > kills // 6
 
 
 def test_killed_in_a_fork_with_the_catalog_in_postgresql(
@@ -88,7 +88,7 @@ def test_killed_in_a_fork_with_the_catalog_in_postgresql(
 ) -> None:
     kills = kills_of(Ingest, TORTURE) if torture else POSTGRES_FORKS
     scenario = Ingest(tmp_path / "sound", postgres_url)
-    assert torment(scenario, forked, kills, tmp_path, seed=2, again=0.6) > kills // 3
+    assert torment(scenario, forked, kills, tmp_path, seed=2, again=0.6) > kills // 6
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
