@@ -23,6 +23,7 @@ from twinloop.deliver.mcap.own import own_message
 from twinloop.deliver.mcap.pictures import Form, Pictures, bytes_a_pixel
 from twinloop.deliver.mcap.survey import LIMITS, Survey, survey
 from twinloop.deliver.mcap.wire import Ragged
+from twinloop.formats.mcap.written.facts import EXCEPTIONS, PLACES, ROW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from twinloop.deliver.mcap.message import Message
     from twinloop.deliver.mcap.own import Encoding
 
-ROW, EXCEPTIONS = "row", "exceptions"
-#: Columns that say where an image lies in a store; the message holds the image itself.
-PLACES = frozenset({"segment", "pts", "keyframe"})
+#: Columns of images that follow from the images themselves.
+_OF_PICTURES = frozenset({"encoding", "width", "height", "step", "is_bigendian"})
 _FORMS = {
     Form.RAW: (ros2.RAW_IMAGE, foxglove.RAW_IMAGE),
     Form.STILL: (ros2.COMPRESSED_IMAGE, foxglove.COMPRESSED_IMAGE),
@@ -179,39 +179,44 @@ def plan_channel(
     if stream.segments:
         pictures = Pictures(stream, found.encoding, b_frames=b_frames, exact=exact)
     message = _standard(stream, found, pictures, encoding)
-    shown = set(found.types) - PLACES if pictures else set(found.types)
-    if pictures:
-        shown -= {"encoding", "width", "height", "step", "is_bigendian"}
-    absent: dict[str, object] = {name: None for name, value in found.constants.items() if value is None}
     if message is None:
-        left_out = {"publish_ns", "log_ns", "seq", *absent}
-        columns = {name: type for name, type in found.types.items() if name not in left_out}
-        if found.has_exceptions:
-            columns[EXCEPTIONS] = pa.string()
-        title = f"{stream.kind.value} {stream.name}"
-        own = own_message(title, columns, encoding, payload=stream.has_payload)
-        return Channel(stream, found, own, None, (), absent)
+        return _own_channel(stream, found, encoding)
+    shown = set(found.types) - (PLACES | _OF_PICTURES if pictures else set())
     filled = {*message.fills, *TIME_COLUMNS}
     if stream.kind in GROUPED_KINDS and found.counted:
         filled.add("message")
     rest = [name for name in found.types if name in shown and name not in filled]
     constants = {name: found.constants[name] for name in rest if name in found.constants}
-    constants |= {name: None for name in message.fills if name in absent}
+    constants |= {name: None for name in message.fills if name in _absent(found)}
     left_over = tuple(name for name in rest if name not in constants)
-    held = {name for name in (found.with_nulls | found.beyond) if name in shown} - constants.keys()
+    exceptions = bool(((found.with_nulls | found.beyond) & shown) - constants.keys())
+    unstamped = "stamp_ns" in found.types and "stamp_ns" not in message.fills
     companion = None
-    if left_over or held or (not _stamps(message) and "stamp_ns" in found.types):
+    if left_over or exceptions or unstamped:
         columns = {ROW: pa.int64(), **{name: found.types[name] for name in left_over}}
-        if "stamp_ns" in found.types and not _stamps(message):
-            columns = {"stamp_ns": pa.int64(), **columns}
+        if unstamped:
+            columns["stamp_ns"] = pa.int64()
         if found.has_exceptions:
             columns[EXCEPTIONS] = pa.string()
         companion = own_message(f"columns of {stream.name}", columns, encoding)
     return Channel(stream, found, message, companion, left_over, constants, pictures)
 
 
-def _stamps(message: Message) -> bool:
-    return "stamp_ns" in message.fills
+def _own_channel(stream: Stream, found: Survey, encoding: Encoding) -> Channel:
+    """A stream of which no standard type is: a field for each column that has values."""
+    absent = _absent(found)
+    held = {"publish_ns", "log_ns", "seq", *absent}
+    columns = {name: type for name, type in found.types.items() if name not in held}
+    if found.has_exceptions:
+        columns[EXCEPTIONS] = pa.string()
+    title = f"{stream.kind.value} {stream.name}"
+    own = own_message(title, columns, encoding, payload=stream.has_payload)
+    return Channel(stream, found, own, None, (), absent)
+
+
+def _absent(found: Survey) -> dict[str, object]:
+    """Columns without a value in any row."""
+    return {name: None for name, value in found.constants.items() if value is None}
 
 
 def _standard(stream: Stream, found: Survey, pictures: Pictures | None, encoding: Encoding) -> Message | None:

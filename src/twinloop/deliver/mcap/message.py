@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from twinloop.core.errors import UsageError
-from twinloop.deliver.mcap.values import Group, Lists, Ragged, Texts, value_of
+from twinloop.deliver.mcap.values import Group, Ragged, Texts, value_of
+from twinloop.deliver.mcap.wire import spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +97,6 @@ def wxyz(path: str) -> Fill:
 
 def point_fields(path: str, fields: Callable[[list[dict[str, Any]]], dict[str, list[Any]]]) -> Fill:
     """The layout of a point cloud; `fields` gives, of one layout, each subfield's values."""
-    import json
 
     def fill(value: Value) -> dict[str, Value]:
         assert isinstance(value, Texts)
@@ -103,8 +104,6 @@ def point_fields(path: str, fields: Callable[[list[dict[str, Any]]], dict[str, l
         sizes = np.array([len(layout["name"]) for layout in layouts], np.int64)
         starts = np.cumsum(sizes) - sizes
         counts = sizes[value.codes]
-        from twinloop.deliver.mcap.wire import spread
-
         rows = spread(starts[value.codes], counts)
         inner: dict[str, Value] = {}
         for name in layouts[0]:
@@ -116,6 +115,3 @@ def point_fields(path: str, fields: Callable[[list[dict[str, Any]]], dict[str, l
         return {path: Group(counts, inner)}
 
     return fill
-
-
-__all__ = ["Fill", "Lists", "Message", "apart", "into", "point_fields", "wxyz"]

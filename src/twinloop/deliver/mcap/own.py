@@ -14,6 +14,7 @@ from twinloop.deliver.mcap.definition_text import definition_text
 from twinloop.deliver.mcap.foxglove import message_of
 from twinloop.deliver.mcap.message import Message, into
 from twinloop.deliver.mcap.values import is_plain, is_text
+from twinloop.formats.mcap.written.facts import DATA
 from twinloop.formats.ros.definitions import Many, Moment, Primitive, Struct, Text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from twinloop.formats.ros.definitions import Type
 
 Encoding = Literal["ros2", "foxglove"]
-STAMP, DATA = "stamp", "data"
+STAMP = "stamp"
 _WORD = re.compile(r"[A-Za-z0-9]+")
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 RECORD, SESSION, STREAM = "twinloop", "session", "stream:"
 FORMAT = 1
+#: Fields of companions: the row's number, and as JSON the values that no message holds.
+ROW, EXCEPTIONS = "row", "exceptions"
+#: The field of bulk bytes in messages of our own.
+DATA = "data"
+#: Columns that say where an image lies in a store; the message holds the image itself.
+PLACES = frozenset({"segment", "pts", "keyframe"})
 
 
 @dataclass(frozen=True, slots=True)

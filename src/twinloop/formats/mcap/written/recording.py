@@ -16,6 +16,7 @@ from twinloop.core.mapping import Cut, EpisodeCut
 from twinloop.core.recording import Problem, ReadNote, Recording
 from twinloop.core.stream import Batch, Payload
 from twinloop.core.timeline import cut_to_window
+from twinloop.formats.mcap.written.facts import DATA, EXCEPTIONS, PLACES, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from twinloop.core.mapping import Mapping
     from twinloop.core.stream import Stream
     from twinloop.formats.mcap.written.facts import SessionFacts, StreamFacts
-
-ROW, EXCEPTIONS, DATA = "row", "exceptions", "data"
-_PLACES = frozenset({"segment", "pts", "keyframe"})
 
 
 class WrittenRecording(Recording):
@@ -160,7 +158,7 @@ class _Restored:
         beside = self._aligned(rows)
         arrays: dict[str, pa.Array] = {}
         for field in self._schema:
-            if self._facts.pictures and field.name in _PLACES:
+            if self._facts.pictures and field.name in PLACES:
                 continue
             arrays[field.name] = self._column(field, columns, beside, rows)
         for name in ("width", "height", "step", "is_bigendian") if self._facts.pictures else ():
